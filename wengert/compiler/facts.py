@@ -26,27 +26,18 @@ Rule = Callable[[Instruction, Any], Any]
 
 
 class Facts(NamedTuple):
-    """What a program may do with an operation.
+    """What a program may do with an operation."""
 
-    Attributes
-    ----------
-    identity : callable or None
-        When the result is an operand, to the last bit.
-    symbol : str or None
-        The operator that does the same to arrays of one dtype, or to an array.
-    raises : tuple of str
-        The inputs some values of which raise an error, such as a singular matrix or an index out of
-        bounds; of an elementwise one integers alone.
-    dynamic : bool or "masks"
-        Whether the result's shape depends on values: always, or where an index is a mask.
-    moves : bool
-        Whether the result has elements of the first input alone.
-    """
-
+    #: When the result is an operand, to the last bit.
     identity: Rule | None = None
+    #: The operator that does the same to arrays of one dtype, or to an array.
     symbol: str | None = None
+    #: The inputs some values of which raise an error, such as a singular matrix or an index out of
+    #: bounds; of an elementwise one integers alone.
     raises: tuple[str, ...] = ()
+    #: Whether the result's shape depends on values: always, or where an index is a mask.
     dynamic: bool | Literal["masks"] = False
+    #: Whether the result has elements of the first input alone.
     moves: bool = False
 
 
@@ -184,35 +175,23 @@ def facts_of(row: Primitive | None) -> Facts:
 
 
 class KernelFacts(NamedTuple):
-    """Facts of one function.
+    """Facts of one function."""
 
-    Attributes
-    ----------
-    looks : bool
-        Whether the function reads values or chooses its memory. Programs call it whole.
-    raises : bool
-        Whether values raise errors.
-    of_rows : bool
-        Whether the function takes a number for each row, and can write into its first operand.
-        Programs call it whole.
-    chooses, reduction : callable or None
-        ``chooses(x, axis, keepdims)`` is not None if the order in memory matters. Otherwise
-        programs call this reduction of a ufunc.
-    covers, kernel : callable or None
-        Programs call the kernel if ``covers`` holds of the arguments, and otherwise the pieces of
-        the composite.
-    pieces : callable or None
-        ``pieces()`` gives the functions that the kernel calls in turn, by name. Each takes the
-        result of the one before and the next operand.
-    """
-
+    #: Whether it reads values or chooses its memory. Programs call it whole.
     looks: bool = False
+    #: Whether values raise errors.
     raises: bool = False
+    #: Whether it takes a number for each row, and can write into its first operand.
     of_rows: bool = False
+    #: ``chooses(x, axis, keepdims)`` is not None if the order in memory matters. Otherwise programs
+    #: call this reduction of a ufunc.
     chooses: Callable[..., Any] | None = None
     reduction: Kernel | None = None
+    #: Programs call the kernel if ``covers`` holds of the arguments, else the composite's pieces.
     covers: Callable[..., bool] | None = None
     kernel: Kernel | None = None
+    #: The functions that the kernel calls in turn, by name. Each takes the result of the one before
+    #: and the next operand.
     pieces: Callable[[], dict[str, Kernel]] | None = None
 
 

@@ -253,36 +253,6 @@ def test_large_results_of_all_sizes_use_one_buffer(widths: tuple[int, ...], turn
     check_emitted(program, emit(program, NUMPY), [inputs, [x + 1 for x in inputs], inputs])
 
 
-RESHAPED: list[tuple[bool, Any]] = [
-    (True, lambda x: wg.reshape(x[:, 1:3, :], (-1,))),
-    (True, lambda x: wg.reshape(wg.matrix_transpose(x), (4, 15))),
-    (True, lambda x: wg.reshape(wg.flip(x, axis=1), (4, 15))),
-    (True, lambda x: wg.reshape(x[:, 1:3, :], (4, 2, 5)) @ x[0, :3, :].mT),
-    (False, lambda x: wg.reshape(x[:, 1:3, :], (2, 2, 2, 5))),
-    (False, lambda x: wg.reshape(x, (-1,))),
-]
-
-
-@pytest.mark.parametrize(("copied", "function"), RESHAPED)
-@pytest.mark.parametrize("dtype", ["float32", "int64", "complex128"])
-def test_buffers_take_the_copies_that_another_shape_needs(
-    copied: bool, function: Any, dtype: str
-) -> None:
-    x = np.arange(60).reshape(4, 3, 5).astype(dtype)
-
-    def loss(x: Any) -> Any:
-        other = function(x)
-        return wg.sum(other * 3), other + 1
-
-    program = _program(loss, x)
-    placed = _placed(program)
-    copies = [step for step in placed.instructions if step.name == "copy"]
-    assert bool(copies) is (copied and dtype != "complex128")
-    assert all(step.out in placed.buffers for step in copies)
-    check_emitted(program, emit(program, NUMPY), [[x], [x - 7], [x * 2]])
-    check_emitted(_program(function, x), emit(_program(function, x), NUMPY), [[x], [x - 7]])
-
-
 def test_memory_is_kept_while_a_view_of_it_is_read() -> None:
     x = np.arange(12.0).reshape(3, 4)
 

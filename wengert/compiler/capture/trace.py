@@ -61,21 +61,7 @@ _PLAIN = frozenset({int, float, str, bool, type(None)})
 
 
 class Trace:
-    """One run of a function that is recorded.
-
-    Attributes
-    ----------
-    instructions : list of Instruction
-        What was called, in order.
-    constants : dict of Value to array
-        Arrays that are no inputs.
-    pinned : dict of Value to str
-        Input numbers whose value is fixed for the program, with the user's line that fixed it.
-    decided : dict of tuple to (Instruction, bool)
-        Comparisons of numbers on which control flow depends, with their outcomes.
-    beside : set of Value
-        Constants that were operands, which a Tensor may hold that the walk has missed.
-    """
+    """One run of a function that is recorded."""
 
     def __init__(self) -> None:
         self.level = new_level()
@@ -83,13 +69,16 @@ class Trace:
         self._outside: list[tuple[Any, Any]] = []  # context variables and their values before
         self.inputs: dict[Value, None] = {}  # in their order
         self.instructions: list[Instruction] = []
-        self.constants: dict[Value, Any] = {}
+        self.constants: dict[Value, Any] = {}  # arrays that are no inputs
         self.locks = Locks()
         #: What optimisers have made to keep: the value, the dict, the key, and what it was.
         self.kept: list[tuple[Value, dict[str, Any], str, Any]] = []
         self._counters: dict[Any, Any] = {}
+        #: Input numbers whose value is fixed for the program, with the user's line that fixed it.
         self.pinned: dict[Value, str] = {}
+        #: Comparisons of numbers on which control flow depends, with their outcomes.
         self.decided: dict[tuple[Any, ...], tuple[Instruction, bool]] = {}
+        #: Constants that were operands, which a Tensor may hold that the walk has missed.
         self.beside: set[Value] = set()
         self.backends: set[Backend] = set()
         #: All trace errors, also those that the function has caught.

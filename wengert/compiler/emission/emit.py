@@ -35,21 +35,14 @@ WIDTH = 100
 
 @dataclass(frozen=True, eq=False)
 class Emitted:
-    """A program as a Python function.
+    """A program as a Python function."""
 
-    Attributes
-    ----------
-    source : str
-        The module that defines the function.
-    function : callable
-        ``function(*inputs)`` returns a tuple. It is the interpreted program if the library has a
-        current device and the inputs do not tell which device to use.
-    bound : dict of str to object
-        The source's globals: constants, and functions that no library has by name.
-    """
-
+    #: The module that defines the function.
     source: str
+    #: ``function(*inputs)`` returns a tuple. It is the interpreted program if the library has a
+    #: current device and the inputs do not tell which device to use.
     function: Callable[..., tuple[Any, ...]]
+    #: The source's globals: constants, and functions that no library has by name.
     bound: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -109,9 +109,11 @@ class _Module:
         self.arrays |= self.sources.arrays
         lines = self.emitted.source.splitlines()
         imports = {line for line in lines if line.startswith("import ")}
-        imports |= {*self.sources.imports, *self._library(), "import numpy as np"}
-        if self.backend.name == "jax":
-            imports.add("import jax")
+        of_numpy = self.library.of_numpy.partition(".")[0]
+        for path, short in (("numpy", "np"), *self.library.modules):
+            if short in ("np", "jax", of_numpy):
+                self.sources.module(path, short)
+        imports |= self.sources.imports
         body = "\n".join([line for line in lines if not line.startswith("import ")]).strip()
         head = [
             f'"""The program of {self.name}, as wengert.compile has recorded it.\n',
@@ -141,15 +143,6 @@ class _Module:
             key += "_"
         self.arrays[key] = self.backend.to_numpy(self.backend.array(x))
         return self.library.of_numpy.format(f"held[{_quoted(key)}]")
-
-    def _library(self) -> list[str]:
-        """The import for converting arrays from NumPy."""
-        alias = self.library.of_numpy.partition(".")[0]
-        return [
-            f"import {path}" + ("" if path == short else f" as {short}")
-            for path, short in self.library.modules
-            if short == alias
-        ]
 
     def _state(self) -> str:
         """The dict of the state."""

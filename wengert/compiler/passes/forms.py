@@ -94,28 +94,19 @@ def set_part(x: Any, value: Any, *, key: tuple[Any, ...]) -> Any:
 
 
 class Form(NamedTuple):
-    """What a call does with memory, and the template of the call that writes into ``out``.
+    """What a call does with memory, and the template of the call that writes into ``out``."""
 
-    Attributes
-    ----------
-    writes : str
-        The template, with ``{out}``, function ``{f}``, operands ``{0}``, ``{1}``, … and key
-        ``{key}``; ``"keyword"`` if ``out=`` is added; "" if the call can't write into memory.
-    inside : {"any", "only", ""}
-        Which operand of the result's shape, dtype and layout ``out`` may be: any, the first and
-        nothing else, none.
-    views : bool
-        Whether the result may be a view of an operand, or an operand itself.
-    takes : bool
-        Whether the result is a view whenever the operand's layout allows it.
-    statement : bool
-        Whether the template is a statement.
-    """
-
+    #: The template, with ``{out}``, function ``{f}``, operands ``{0}``, ``{1}``, … and ``{key}``;
+    #: "keyword" if ``out=`` is added; "" if the call can't write into memory.
     writes: str = ""
+    #: Which operand of the result's shape, dtype and layout ``out`` may be: "any", the first and
+    #: nothing else ("only"), or none.
     inside: str = ""
+    #: Whether the result may be a view of an operand, or an operand itself.
     views: bool = False
+    #: Whether the result is a view whenever the operand's layout allows it.
     takes: bool = False
+    #: Whether the template is a statement.
     statement: bool = False
 
 

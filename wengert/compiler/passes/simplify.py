@@ -55,28 +55,15 @@ def simplify(program: Program) -> Program:
 
 
 class Known:
-    """Facts about values, collected in the order of instructions.
-
-    Attributes
-    ----------
-    same : dict of Value to Value or number
-        What replaces results.
-    constants : dict of Value to array
-        Those of the program, and results without inputs.
-    apart : set of Value
-        Values whose memory the caller gets, or that calls write into.
-    made : dict of Value to Instruction
-        The instruction whose only result each is.
-    ones : set of Value
-        Arrays that are filled with 1.
-    """
+    """Facts about values, collected in the order of instructions."""
 
     def __init__(self, program: Program) -> None:
-        self.same: dict[Value, Any] = {}
-        self.constants = dict(program.constants)
+        self.same: dict[Value, Any] = {}  # what replaces results: values and numbers
+        self.constants = dict(program.constants)  # and results without inputs
+        #: Values whose memory the caller gets, or that calls write into.
         self.apart = escaping(program) | written_allocations(program)
-        self.made: dict[Value, Instruction] = {}
-        self.ones: set[Value] = set()
+        self.made: dict[Value, Instruction] = {}  # of which each is the only result
+        self.ones: set[Value] = set()  # arrays that are filled with 1
 
     def learn(self, step: Instruction) -> None:
         """Add the facts about an instruction's result."""
