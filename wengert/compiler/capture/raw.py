@@ -108,7 +108,8 @@ class RawArray(Traced):
         return (self[i] for i in range(len(self.inner)))
 
     def __copy__(self) -> Any:
-        return self.call("copy", copied, self)
+        method = next((name for name in ("copy", "clone") if hasattr(self.inner, name)), None)
+        return self.call("copy", copied if method is None else Method(method), self)
 
     def __deepcopy__(self, memo: Any) -> Any:
         return self.__copy__()
