@@ -305,7 +305,7 @@ def _pieces(
     parameters: Mapping[str, Any],
 ) -> Any:
     """Record the calls of a kernel; NotImplemented if it can't be lowered."""
-    before = trace.mark()
+    before = len(trace.instructions), trace.failed
     given = {k: _handed(x, operands) for k, x in parameters.items()}
     try:
         made = _in_pieces(kernel)(*[_handed(x, operands) for x in operands], **given)
@@ -316,7 +316,7 @@ def _pieces(
     answer = _given(made)
     parts = answer if isinstance(answer, tuple) else (answer,)
     if not all(isinstance(x, Traced) for x in parts):
-        trace.back(before)
+        trace.back(*before)
         return NotImplemented
     if len(trace.instructions) == before[0] + 1:  # one call for the kernel
         trace.instructions[-1].name = name

@@ -288,13 +288,9 @@ class Trace:
         self._computed(function.__name__, function, operands)
         self._add("look", function, tuple(operands), _NO_PARAMETERS, (), (), False)
 
-    def mark(self) -> tuple[int, str]:
-        """The present position, for `back`."""
-        return len(self.instructions), self.failed
-
-    def back(self, mark: tuple[int, str]) -> None:
-        """Remove the instructions since a position."""
-        count, self.failed = mark
+    def back(self, count: int, failed: str) -> None:
+        """Remove the instructions since a position, where the last failed call was another."""
+        self.failed = failed
         del self.instructions[count:], self._ticks[count:]
 
     def number(self, name: str, function: Callable[..., Any], operands: Sequence[Any]) -> Any:

@@ -23,21 +23,13 @@ _OWN = __name__.partition(".")[0]
 
 
 class Sources(Speller):
-    """Defines the objects that another speller binds, in order of dependence.
-
-    Attributes
-    ----------
-    definitions : list of str
-        In their order.
-    arrays : dict of str to ndarray
-        Arrays that the definitions read from ``held``.
-    """
+    """Defines the objects that another speller binds, in order of dependence."""
 
     def __init__(self, backend: Backend, names: Names) -> None:
         super().__init__(backend, names)
         self._backend = backend
         self.definitions: list[str] = []
-        self.arrays: dict[str, Any] = {}
+        self.arrays: dict[str, Any] = {}  # which the definitions read from ``held``
         self._alive: list[Any] = []  # keeps identities unique
 
     def bind(self, x: Any, wanted: str) -> str:

@@ -141,19 +141,12 @@ class Speller:
     """Writes calls, and collects the imports and globals that they need.
 
     The functions of the backend's library are written by name.
-
-    Attributes
-    ----------
-    imports : set of str
-        Import lines.
-    bound : dict of str to object
-        Globals: objects that no expression makes.
     """
 
     def __init__(self, backend: Backend | None, names: Names) -> None:
         self.names = names
-        self.imports: set[str] = set()
-        self.bound: dict[str, Any] = {}
+        self.imports: set[str] = set()  # lines
+        self.bound: dict[str, Any] = {}  # globals: objects that no expression makes
         self._library = backend.name if backend is not None else ""
         self._modules = library_of(backend).modules if backend is not None else ()
         self._written: dict[int, str] = {}  # by identity, which `bound` or a module keeps alive

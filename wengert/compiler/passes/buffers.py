@@ -106,18 +106,11 @@ def _is_narrow(x: Value) -> bool:
 
 
 class _Memory:
-    """A planned buffer, with the views of it that results are written to.
-
-    Attributes
-    ----------
-    size : int
-        Elements of the largest result.
-    places : dict
-        The values that stand for these views, by shape and order of axes.
-    """
+    """A planned buffer, with the views of it that results are written to."""
 
     def __init__(self, dtype: Any) -> None:
-        self.dtype, self.size = dtype, 0
+        self.dtype, self.size = dtype, 0  # elements of the largest result
+        #: The values that stand for the views, by shape and order of axes.
         self.places: dict[tuple[tuple[int, ...], tuple[int, ...] | None], Value] = {}
 
     @property

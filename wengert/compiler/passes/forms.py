@@ -118,13 +118,15 @@ _OF_ROWS: Final = Form("keyword", inside="any")
 
 #: The forms of functions.
 FORMS: dict[Callable[..., Any], Form] = {
-    **dict.fromkeys(numpy_convolutions.COVERED.values(), _FRESH),
-    **dict.fromkeys(numpy_networks.KERNELS.values(), _FRESH),
-    **dict.fromkeys(numpy_classification.KERNELS.values(), _FRESH),
-    **dict.fromkeys(numpy_normalisations.KERNELS.values(), _FRESH),
-    **dict.fromkeys(numpy_pooling.KERNELS.values(), _FRESH),
-    **dict.fromkeys(numpy_recurrent.KERNELS.values(), _FRESH),
-    **dict.fromkeys(numpy_reductions.KERNELS.values(), _FRESH),
+    **{
+        kernel: _FRESH
+        for table in (
+            *(numpy_convolutions.COVERED, numpy_networks.KERNELS, numpy_classification.KERNELS),
+            *(numpy_normalisations.KERNELS, numpy_pooling.KERNELS, numpy_recurrent.KERNELS),
+            numpy_reductions.KERNELS,
+        )
+        for kernel in table.values()
+    },
     cupy_classification.cupy_softmax_cross_entropy: _FRESH,
     numpy_normalisations.inverse_roots: _FRESH,
     numpy_reductions.roots: _FRESH,

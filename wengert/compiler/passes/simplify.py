@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from wengert.compiler.facts import facts_of, row_of, same_elements
+from wengert.compiler.facts import Facts, facts_of, row_of, same_elements
 from wengert.compiler.passes.forms import fresh
 from wengert.compiler.passes.liveness import escaping, written_allocations
 from wengert.compiler.program import Instruction, Program, Value, substitute
@@ -34,13 +34,13 @@ def simplify(program: Program) -> Program:
     steps: list[Instruction] = []
     for step in program.instructions:
         step = step.with_values(known.same) if known.same else step
-        identity = facts_of(row_of(step.name)).identity
-        if identity is not None and not step.several:
-            equal = identity(step, known)
+        facts = facts_of(row_of(step.name))
+        if facts.identity is not None and not step.several:
+            equal = facts.identity(step, known)
             if isinstance(equal, Value) and known.stands_for(equal, step.result):
                 steps.append(step)
                 continue
-        known.learn(step)
+        known.learn(step, facts)
         if step.pure:
             first = seen.setdefault(_key(step), step)
             if (first is not step and known.merge(step, first)) or known.compute(step):
@@ -65,16 +65,16 @@ class Known:
         self.made: dict[Value, Instruction] = {}  # of which each is the only result
         self.ones: set[Value] = set()  # arrays that are filled with 1
 
-    def learn(self, step: Instruction) -> None:
+    def learn(self, step: Instruction, facts: Facts) -> None:
         """Add the facts about an instruction's result."""
         if step.several:
             return
         self.made[step.result] = step
-        facts, name = facts_of(row_of(step.name)), step.name.removesuffix("_like")
-        given = [*step.operands, step.parameters.get("fill_value")]
-        filled = 1 if name == "ones" else given[1] if name == "full" else None
-        if facts.moves or facts.identity is same_elements:  # which may change shape or dtype, too
-            filled = given[0]
+        filled: Any = 1 if step.name in ("ones", "ones_like") else None
+        if facts.moves or facts.identity is same_elements:  # shape or dtype may change
+            filled = step.operands[0]
+        elif step.name in ("full", "full_like"):
+            filled = [*step.operands, step.parameters.get("fill_value")][1]
         if self.is_one(filled):
             self.ones.add(step.result)
 
