@@ -19,7 +19,6 @@ from wengert.compiler.emission.exported import ExportedProgram, exported_program
 from wengert.compiler.emission.sources import Sources
 from wengert.compiler.emission.spelling import Names, conditions, identifier, plain
 from wengert.compiler.libraries import library_of
-from wengert.compiler.passes.flatten import flatten
 from wengert.compiler.program import Instruction, Program, Value
 from wengert.compiler.state import State
 from wengert.func.trees import TreeDef
@@ -82,11 +81,6 @@ class _Module:
         device = backend.device(array) if array is not None else backend.devices()[0]
         steps = _drawing(part.program, backend, device)
         part.program = replace(part.program, instructions=tuple(steps))
-        if backend.name == "numpy":
-            last = part.program.outputs[len(part.program.outputs) - len(part.updates) :]
-            before = [part.program.inputs[at] for at in part.updates]
-            becomes = dict(zip(last, before, strict=True))
-            part.program = flatten(part.program, becomes, over=False)
         self.part = part
         self.emitted: Emitted = emit(part.program, backend, name="program")
         used = {x.id for x in ast.walk(ast.parse(self.emitted.source)) if isinstance(x, ast.Name)}
