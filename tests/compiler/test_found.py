@@ -450,6 +450,7 @@ def test_an_error_of_the_functions_own_comes_out() -> None:
         (lambda x, c: x * np.where(c > 0, c, 0), r"np\.where is called.*wg\.asarray"),
         (lambda x, c: x * c.mean(), r"mean is asked.*wg\.asarray"),
         (lambda x, c: x * c.item(0), r"item is asked.*wg\.asarray"),
+        (lambda x, c: x * divmod(c, 2)[0], r"test_found.py, line.*divmod.*wg\.asarray"),
         (lambda x, c: x * np.median(c), "median is called with a raw array"),
         (lambda x, c: c.sort(), "sort is asked of a raw array"),
         (lambda x, c: x * (c.dtype == object), "array of"),

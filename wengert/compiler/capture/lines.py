@@ -67,8 +67,10 @@ def callers(frame: FrameType | None) -> Iterator[FrameType]:
 
 def user_line() -> str:
     """The user's line that runs now, for an error."""
-    line = running_line()
-    return "wg.compile" if line is None else described(line)
+    for frame in callers(sys._getframe(1)):
+        if of_user(str(frame.f_globals.get("__name__"))):
+            return described(Line(frame.f_code.co_filename, frame.f_lineno))
+    return "wg.compile"
 
 
 def _is_own(frame: FrameType) -> bool:

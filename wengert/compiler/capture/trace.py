@@ -50,8 +50,15 @@ __all__ = ["Trace", "copied", "is_draw", "is_exchange", "is_mask", "runs_once"]
 #: Functions of an array's shape and dtype, by the function of a shape and dtype that equals it.
 _LIKE = {name + "_like": name for name in ("empty", "full", "ones", "zeros")}
 
-#: Words of errors of Python's own about traced numbers.
-_OF_NUMBERS = ("TracedNumber", "float is not JSON", "operations of a number")
+_OF_NUMBERS = (
+    "A number that may differ from call to call has arithmetic alone: give float(x), and a program "
+    "is recorded for each value"
+)
+#: Words of errors of Python's own about traced values, with what to do.
+_OF_CODE_IN_C = {
+    **dict.fromkeys(("TracedNumber", "float is not JSON", "operations of a number"), _OF_NUMBERS),
+    "RawArray": "A raw array has arithmetic, ufuncs and indexing: make it a Tensor by wg.asarray",
+}
 _SEQUENCES = (tuple, list)
 _NO_PARAMETERS: Mapping[str, Any] = {}
 #: Arithmetic of integers that never fails.
@@ -110,14 +117,11 @@ class Trace:
             for variable, x in inside.items():
                 variable.set(x)
             yield
-        except TypeError as error:  # of code in C, which asks for a float itself
-            if not any(name in str(error) for name in _OF_NUMBERS):
+        except TypeError as error:  # of code in C, which asks for a float or an array itself
+            told = next((told for name, told in _OF_CODE_IN_C.items() if name in str(error)), None)
+            if told is None:
                 raise
-            raise TraceError(
-                f"{line_that_raised(error)}: {error}. A number that may differ from call to call "
-                "is arithmetic's alone here: give float(x), and a program is recorded for each "
-                "value"
-            ) from error
+            raise TraceError(f"{line_that_raised(error)}: {error}. {told}") from error
         finally:
             self.close()
 
