@@ -1,6 +1,7 @@
 """The intermediate representation: a Wengert list of calls of an array library's functions."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
@@ -198,8 +199,11 @@ class Program:
 
     def read(self) -> set[Value]:
         """The values that instructions use, or that are outputs."""
-        used = [value for step in self.instructions for value in step.used()]
-        return {*used, *values_in(self.outputs)}
+        return {*self.uses(), *values_in(self.outputs)}
+
+    def uses(self) -> Counter[Value]:
+        """How often instructions use each value."""
+        return Counter(value for step in self.instructions for value in step.used())
 
 
 def values_in(x: Any) -> Iterator[Value]:

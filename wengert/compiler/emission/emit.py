@@ -2,7 +2,6 @@
 
 import linecache
 import weakref
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -227,7 +226,7 @@ class _Writer:
 
 def _inline(program: Program) -> set[Instruction]:
     """Attributes such as ``x.mT`` that are used once, and written inline."""
-    times = Counter(value for step in program.instructions for value in step.used())
+    times = program.uses()
     times.update(dict.fromkeys(values_in(program.outputs), 2))
     return {
         step

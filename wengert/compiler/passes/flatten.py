@@ -154,7 +154,7 @@ def flatten(program: Program, becomes: Mapping[Value, Value] = MappingProxyType(
 def _runs(program: Program) -> list[_Run]:
     """The updates of parameters: chains whose results nothing else uses."""
     outputs = set(values_in(program.outputs))
-    uses = Counter(value for step in program.instructions for value in step.used())
+    uses = program.uses()
     found: list[_Run] = []
     steps: list[Instruction] = []
     ended = 0  # how many of them are of the last update, and before it
