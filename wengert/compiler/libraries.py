@@ -9,20 +9,13 @@ __all__ = ["LIBRARIES", "Library", "library_of"]
 
 
 class Library(NamedTuple):
-    """One array library.
+    """One array library."""
 
-    Attributes
-    ----------
-    modules : tuple of (str, str)
-        Where programs find the functions: the path of each module, and its name there.
-    of_numpy : str
-        How a saved program makes an array of NumPy's, for which ``{}`` stands.
-    device : callable
-        A device as an expression of a saved program; "" where the library has none.
-    """
-
+    #: Where programs find the functions: the path of each module, and its name there.
     modules: tuple[tuple[str, str], ...]
+    #: How a saved program makes an array of NumPy's, for which ``{}`` stands.
     of_numpy: str = "xp.asarray({})"
+    #: A device as an expression of a saved program; "" where the library has none.
     device: Callable[[Any], str] = lambda device: ""
 
 

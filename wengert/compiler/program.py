@@ -1,6 +1,7 @@
 """The intermediate representation: a Wengert list of calls of an array library's functions."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
@@ -27,20 +28,11 @@ _SCALARS = frozenset({int, float, str, bool, type(None), slice, type(Ellipsis)})
 
 
 class Line(NamedTuple):
-    """The line of the user's code that an instruction comes from.
-
-    Attributes
-    ----------
-    file : str
-        Path of the source file.
-    number : int
-        The line in it.
-    stage : {"forward", "backward", "update"}
-        Whether it computes the line's value, the adjoint of that, or an optimiser's update.
-    """
+    """The line of the user's code that an instruction comes from."""
 
     file: str
     number: int
+    #: Whether it computes the line's value, the adjoint of that ("backward"), or an "update".
     stage: str = "forward"
 
 
@@ -48,19 +40,8 @@ class Value:
     """An array or Python number in a program: an input, a constant, or an instruction's result.
 
     Programs are in SSA form: each value is assigned once. Values are compared by identity.
-
-    Attributes
-    ----------
-    shape : tuple of int or None
-        None for a Python number.
-    dtype : object
-        The library's own data type, or the type of the number.
-    name : str
-        A readable name, or "". Names need not be unique.
-    number : int
-        Increases with each value made.
-    order : tuple of int or None
-        The memory layout, as of `order_of`.
+    The shape of a Python number is None, and its dtype is its type. Names are readable, or "", and
+    need not be unique. The order is as of `order_of`.
     """
 
     __slots__ = ("dtype", "name", "number", "order", "shape")
@@ -117,40 +98,22 @@ def order_of(array: Any) -> tuple[int, ...] | None:
 
 @dataclass(eq=False, slots=True)  # a frozen one takes four times as long to make
 class Instruction:
-    """One call, ``results = function(*operands, **parameters)``; immutable by convention.
+    """One call, ``results = function(*operands, **parameters)``; immutable by convention."""
 
-    Attributes
-    ----------
-    name : str
-        Of a function of the backend's namespace, such as ``"add"``, ``"linalg.qr"``; of Python's
-        arithmetic, such as ``"number.add"`` for ``operator.add``; ``"draw"`` for a function that
-        draws random numbers in host memory.
-    function : callable
-        What is called.
-    operands : tuple
-        `Value` objects, Python numbers, None, and (nested) tuples and lists of these.
-    parameters : dict
-        The keywords, likewise.
-    results : tuple of Value
-        One, unless ``several``.
-    several : bool
-        Whether the function returns a sequence of results, or none.
-    pure : bool
-        Whether it may be eliminated or merged with an equal call. Random draws are not pure.
-    line : Line or None
-        The user's line.
-    out : Value or None
-        The value whose memory the result is written into; a pass sets it.
-    """
-
+    #: Of a function of the backend's namespace, such as "add", "linalg.qr"; of Python's arithmetic,
+    #: such as "number.add"; "draw" for a function that draws random numbers in host memory.
     name: str
     function: Callable[..., Any]
+    #: `Value` objects, Python numbers, None, and nested tuples and lists of these.
     operands: tuple[Any, ...]
     parameters: Mapping[str, Any]
     results: tuple[Value, ...]
+    #: Whether the function returns a sequence of results, or none.
     several: bool = False
+    #: Whether it may be eliminated or merged with an equal call. Random draws are not pure.
     pure: bool = True
     line: Line | None = None
+    #: The value whose memory the result is written into; a pass sets it.
     out: Value | None = None
     #: Cache of `wengert.compiler.passes.forms.form`.
     form: Any = field(default=None, init=False, repr=False)
@@ -212,29 +175,16 @@ class Instruction:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """A straight-line program.
-
-    Attributes
-    ----------
-    inputs : tuple of Value
-        Arguments in order: arrays and Python numbers.
-    instructions : tuple of Instruction
-        Each takes inputs, constants and results of earlier ones.
-    outputs : tuple
-        Values, or Python constants.
-    constants : dict of Value to array
-        Arrays that are the same in each run, and never written into.
-    buffers : tuple of Value
-        Memory that persists between runs, for instructions to write into.
-    views : tuple of Instruction
-        Views of buffers, taken once before the first run.
-    """
+    """A straight-line program of inputs, instructions and outputs: values, or Python constants."""
 
     inputs: tuple[Value, ...]
     instructions: tuple[Instruction, ...]
     outputs: tuple[Any, ...]
+    #: Arrays that are the same in each run, and never written into.
     constants: Mapping[Value, Any] = field(default_factory=dict)
+    #: Memory that persists between runs, for instructions to write into.
     buffers: tuple[Value, ...] = ()
+    #: Views of buffers, taken once before the first run.
     views: tuple[Instruction, ...] = ()
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
@@ -249,8 +199,11 @@ class Program:
 
     def read(self) -> set[Value]:
         """The values that instructions use, or that are outputs."""
-        used = [value for step in self.instructions for value in step.used()]
-        return {*used, *values_in(self.outputs)}
+        return {*self.uses(), *values_in(self.outputs)}
+
+    def uses(self) -> Counter[Value]:
+        """How often instructions use each value."""
+        return Counter(value for step in self.instructions for value in step.used())
 
 
 def values_in(x: Any) -> Iterator[Value]:

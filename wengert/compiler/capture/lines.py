@@ -68,7 +68,7 @@ def callers(frame: FrameType | None) -> Iterator[FrameType]:
 def user_line() -> str:
     """The user's line that runs now, for an error."""
     for frame in callers(sys._getframe(1)):
-        if not _is_own(frame):
+        if of_user(str(frame.f_globals.get("__name__"))):
             return described(Line(frame.f_code.co_filename, frame.f_lineno))
     return "wg.compile"
 
@@ -104,7 +104,7 @@ def line_that_raised(error: BaseException) -> str:
     """The user's line in which an error was raised."""
     at, found = error.__traceback__, "wg.compile"
     while at is not None:
-        if not _is_own(at.tb_frame):
+        if of_user(str(at.tb_frame.f_globals.get("__name__"))):
             found = described(Line(at.tb_frame.f_code.co_filename, at.tb_lineno))
         at = at.tb_next
     return found

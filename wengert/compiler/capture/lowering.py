@@ -114,9 +114,6 @@ class _Array(NDArrayOperatorsMixin):
 
     # -- methods -------------------------------------------------------------------------------
 
-    def argmax(self, axis: int) -> Any:
-        return _called("argmax", ARGMAX, (self, axis), {}, own=True)
-
     def astype(self, dtype: Any, *, copy: bool = True) -> Any:
         if not copy and self.dtype == dtype:
             return self
@@ -125,34 +122,30 @@ class _Array(NDArrayOperatorsMixin):
     def conjugate(self) -> Any:
         return np.conj(self) if self.dtype.kind == "c" else self
 
-    def copy(self) -> Any:
-        return _called("copy", COPY, (self,), {}, own=True)
-
-    def dot(self, other: Any) -> Any:
-        return _called("dot", DOT, (self, other), {}, own=True)
-
     def put(self, places: Any, values: Any) -> None:
         _written(self, _called("put", put, (self, places, values), {}))
 
-    def take(self, places: Any) -> Any:
-        return _called("take", TAKE, (self, places), {}, own=True)
-
-    def reshape(self, shape: Any) -> Any:
-        return self._view("reshape", RESHAPE, shape)
-
-    def transpose(self, axes: Any) -> Any:
-        return self._view("permute_dims", TRANSPOSE, axes)
-
-    def view(self, dtype: Any) -> Any:
-        return self._view("view", VIEW, dtype)
-
     @property
     def mT(self) -> Any:
-        return self._view("matrix_transpose", getter("mT"))
-
-    def _view(self, name: str, function: Callable[..., Any], *operands: Any) -> Any:
         self.own = False
-        return _called(name, function, (self, *operands), {})
+        return _called("matrix_transpose", getter("mT"), (self,), {})
+
+
+def _method(name: str, function: Callable[..., Any], *, own: bool) -> Callable[..., Any]:
+    """A method, whose result has memory of its ``own`` or is a view."""
+
+    def method(self: _Array, *operands: Any) -> Any:
+        self.own &= own
+        return _called(name, function, (self, *operands), {}, own=own)
+
+    return method
+
+
+for _name, _function in (("argmax", ARGMAX), ("copy", COPY), ("dot", DOT), ("take", TAKE)):
+    setattr(_Array, _name, _method(_name, _function, own=True))
+for _name, _function in (("reshape", RESHAPE), ("transpose", TRANSPOSE), ("view", VIEW)):
+    _row = "permute_dims" if _function is TRANSPOSE else _name
+    setattr(_Array, _name, _method(_row, _function, own=False))
 
 
 #: The names of the ufuncs' reductions.
@@ -312,7 +305,7 @@ def _pieces(
     parameters: Mapping[str, Any],
 ) -> Any:
     """Record the calls of a kernel; NotImplemented if it can't be lowered."""
-    before = trace.mark()
+    before = len(trace.instructions), trace.failed
     given = {k: _handed(x, operands) for k, x in parameters.items()}
     try:
         made = _in_pieces(kernel)(*[_handed(x, operands) for x in operands], **given)
@@ -323,7 +316,7 @@ def _pieces(
     answer = _given(made)
     parts = answer if isinstance(answer, tuple) else (answer,)
     if not all(isinstance(x, Traced) for x in parts):
-        trace.back(before)
+        trace.back(*before)
         return NotImplemented
     if len(trace.instructions) == before[0] + 1:  # one call for the kernel
         trace.instructions[-1].name = name

@@ -1,11 +1,11 @@
-"""Raw arrays that the user's code computes with, whose operations are recorded.
+"""Raw arrays that the user's code gets, of which `wengert.asarray` makes Tensors.
 
-Operators, methods, attributes, and NumPy's protocols call the library's functions, so that results
-and their types are the library's. Reading values and changes in place are refused.
+Arithmetic, ufuncs and indexing call the library's functions, so that results and their types are
+the library's. All else is refused.
 """
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
@@ -14,9 +14,9 @@ import numpy as np
 from wengert.backends import backend_of, namespaces
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.lines import user_line
-from wengert.compiler.capture.trace import is_mask
+from wengert.compiler.capture.trace import copied, is_mask
 from wengert.compiler.capture.traced import Traced, inner_array, traced
-from wengert.compiler.capture.traced_number import TracedNumber, with_operators
+from wengert.compiler.capture.traced_number import plain, with_operators
 from wengert.compiler.passes.forms import Method, getter
 from wengert.compiler.program import mapped
 from wengert.ops.operators import BINARY
@@ -28,21 +28,11 @@ __all__ = ["RawArray", "check_class", "shared"]
 #: Attributes that depend on shape and dtype alone.
 _STATIC: Final = frozenset({"itemsize", "nbytes", "ndim", "sharding", "size", "strides"})
 #: Attributes that are arrays.
-_PARTS: Final = frozenset({"H", "T", "imag", "mH", "mT", "real"})
-#: Functions and methods without side effects, whose results' shapes and dtypes depend on the
-#: operands' shapes and dtypes alone. Others are computed on Tensors.
-_PURE: Final = frozenset(
-    """
-abs all any argmax argmin argsort astype atleast_1d atleast_2d broadcast_to clip clone concatenate
-conj conjugate copy cumsum diff dot einsum exp expand_dims flatten flip float fliplr flipud hstack
-isfinite isnan log matmul max maximum mean min minimum moveaxis nan_to_num ones_like outer pad
-permute prod ravel repeat reshape roll rot90 round sign split sqrt square squeeze stack std sum
-swapaxes take tanh tensordot tile transpose tril triu unsqueeze var view vstack where zeros_like
-""".split()  # noqa: SIM905 -- a page of names is none to read
-)
+_PARTS: Final = frozenset({"T", "imag", "mT", "real"})
+#: NumPy's functions of shapes.
+_OF_SHAPES: Final = frozenset({"ndim", "shape", "size"})
 #: NumPy's own array classes.
 _NUMPYS: Final = (np.ndarray, np.memmap)
-_METHODS_OF_UFUNCS: Final = frozenset({"__call__", "accumulate", "outer", "reduce"})
 
 
 class RawArray(Traced):
@@ -55,18 +45,14 @@ class RawArray(Traced):
         return type(self.inner)
 
     def call(
-        self, name: str, function: Callable[..., Any], operands: Sequence[Any], **parameters: Any
-    ) -> Any:
-        """Call a function on the inner arrays, and record it."""
-        if parameters.get("out") is not None:
-            raise _refused(f"{name} writes into an array")
-        operands, parameters = mapped(_plain, tuple(operands)), mapped(_plain, parameters)
+        self, name: str, function: Callable[..., Any], *operands: Any, **parameters: Any
+    ) -> "RawArray":
+        """Call a function of arrays on the inner ones, and record it."""
         self.trace.backends.add(backend_of(self.inner))
         answer = self.trace.call(f"raw.{name}", function, operands, parameters)
-        found = _wrapped(answer)
-        if found is None:
+        if type(answer) is not Traced:
             raise _refused(f"{name} of a raw array gives no array")
-        return found
+        return RawArray(answer.inner, answer.value, answer.trace)
 
     # -- the library's protocols -----------------------------------------------------------------
 
@@ -75,29 +61,18 @@ class RawArray(Traced):
     ) -> Any:
         if any(isinstance(x, Tensor) for x in inputs):
             return NotImplemented
-        if method not in _METHODS_OF_UFUNCS:
-            raise _refused(f"np.{ufunc.__name__}.{method} writes into an array")
-        plain = method == "__call__"
-        function = ufunc if plain else getattr(ufunc, method)
-        return self.call(ufunc.__name__ if plain else method, function, inputs, **keywords)
+        if method != "__call__" or keywords.get("out") is not None:
+            raise _refused(f"np.{ufunc.__name__} of a raw array reduces it or writes into one")
+        return self.call(ufunc.__name__, ufunc, *inputs, **keywords)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if any(issubclass(kind, Tensor) for kind in types):
             return NotImplemented
-        return self._function(func, args, kwargs)
+        if func.__name__ not in _OF_SHAPES:
+            raise _refused(f"np.{func.__name__} is called with a raw array")
+        return func(*mapped(inner_array, args), **mapped(inner_array, kwargs))
 
-    def _function(self, func: Any, args: Any, kwargs: Any) -> Any:
-        name = func.__name__
-        if name in ("ndim", "shape", "size"):
-            return func(*mapped(inner_array, args), **mapped(inner_array, kwargs))
-        by_values = (name == "where" and len(args) == 1) or (
-            name == "repeat" and any(isinstance(x, Traced) for x in (*args[1:], *kwargs.values()))
-        )
-        if name not in _PURE or by_values:
-            raise _refused(f"{name} is called with a raw array")
-        return self.call(name, func, args, **kwargs)
-
-    # -- attributes and methods ------------------------------------------------------------------
+    # -- attributes and items --------------------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
         inner = self.inner
@@ -106,24 +81,10 @@ class RawArray(Traced):
         if name == "__array_priority__" or not hasattr(inner, name):
             raise AttributeError(f"{type(inner).__name__!r} object has no attribute {name!r}")
         if name in _PARTS:
-            return self.call(name, getter(name), (self,))
-        if name.startswith("__"):
-            self._read()
-        if name == "item":
-            return self._item
-        if name not in _PURE or not callable(getattr(inner, name)):
-            raise _refused(f"{name} is asked of a raw array")
-
-        def method(*operands: Any, **parameters: Any) -> Any:
-            if name == "repeat" and any(isinstance(x, Traced) for x in operands):
-                raise _refused("repeat gives a shape that depends on values")
-            return self.call(name, Method(name), (self, *operands), **parameters)
-
-        return method
-
-    def _item(self, *place: Any) -> Any:
-        """An element as a traced number."""
-        return self.trace.number("item", Method("item"), (self, *place))
+            return self.call(name, getter(name), self)
+        if name == "item" and isinstance(inner, np.generic):  # as an operand of a Tensor's
+            return lambda: self.trace.number("item", Method("item"), (self,))
+        raise _refused(f"{name} is asked of a raw array")
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in ("inner", "level", "trace", "value"):
@@ -131,10 +92,9 @@ class RawArray(Traced):
         object.__setattr__(self, name, value)
 
     def __getitem__(self, key: Any) -> Any:
-        parts = key if isinstance(key, tuple) else (key,)
-        if any(map(is_mask, parts)):
+        if any(map(is_mask, key if isinstance(key, tuple) else (key,))):
             raise _refused("the shape of what a mask chooses depends on values")
-        return self.call("getitem", operator.getitem, (self, key))
+        return self.call("getitem", operator.getitem, self, mapped(_pinned, key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         raise _refused("a raw array is changed in place")
@@ -145,53 +105,35 @@ class RawArray(Traced):
         return len(self.inner)
 
     def __iter__(self) -> Any:
-        if not self.shape:
-            return iter(self.inner)
         return (self[i] for i in range(len(self.inner)))
 
     def __copy__(self) -> Any:
-        return self.copy() if hasattr(self.inner, "copy") else self.clone()
+        method = next((name for name in ("copy", "clone") if hasattr(self.inner, name)), None)
+        return self.call("copy", copied if method is None else Method(method), self)
 
     def __deepcopy__(self, memo: Any) -> Any:
         return self.__copy__()
 
     # -- what is asked of values -----------------------------------------------------------------
 
-    def _read(self, *_: Any) -> Any:
+    def values(self, *_: Any) -> Any:
         raise _refused("the values of a raw array are read")
 
-    __array__ = __bool__ = __complex__ = __contains__ = __float__ = __format__ = __hash__ = _read  # type: ignore[assignment]
-    __index__ = __int__ = __reduce__ = __reduce_ex__ = __repr__ = __round__ = __str__ = _read
-    __dlpack__ = _read
-
-    def values(self) -> Any:
-        self._read()
+    __array__ = __bool__ = __complex__ = __contains__ = __float__ = __format__ = __hash__ = values  # type: ignore[assignment]
+    __index__ = __int__ = __reduce__ = __reduce_ex__ = __repr__ = __round__ = __str__ = values
+    __dlpack__ = values
 
 
 def _refused(what: str) -> TraceError:
     return TraceError(
         f"{user_line()}: {what} inside a function that is compiled, which a replay could not "
-        "repeat. Use functions of the library that make new arrays, or a Tensor"
+        "repeat. Make it a Tensor by wg.asarray(...), and compute with that"
     )
 
 
-def _plain(x: Any) -> Any:
-    """An operand with the traced numbers in slices pinned: instructions can't have these."""
-    if type(x) is not slice:
-        return x
-    return slice(*[p.pinned() if type(p) is TracedNumber else p for p in (x.start, x.stop, x.step)])
-
-
-def _wrapped(x: Any) -> Any:
-    """A call's result for the user's code; None if it is no array."""
-    if type(x) is Traced:
-        return RawArray(x.inner, x.value, x.trace)
-    if not isinstance(x, tuple | list):
-        return None
-    parts = [_wrapped(part) for part in x]
-    if any(part is None for part in parts):
-        return None
-    return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
+def _pinned(x: Any) -> Any:
+    """A part of a key with the traced numbers in slices pinned: instructions can't have these."""
+    return slice(*plain((x.start, x.stop, x.step))) if type(x) is slice else x
 
 
 def _binary(name: str, function: Callable[..., Any], *, reflected: bool) -> Callable[..., Any]:
@@ -201,8 +143,7 @@ def _binary(name: str, function: Callable[..., Any], *, reflected: bool) -> Call
                 # As NumPy's operator does: a complex product depends on the operands' order.
                 return other.__array_ufunc__(np.multiply, "__call__", self, other)
             return NotImplemented
-        pair = (other, self) if reflected else (self, other)
-        return self.call(name, function, pair)
+        return self.call(name, function, *((other, self) if reflected else (self, other)))
 
     return method
 
@@ -217,12 +158,10 @@ with_operators(
     RawArray,
     _binary,
     partial(_binary, reflected=False),
-    lambda name, function: lambda self: self.call(name, function, (self,)),
+    lambda name, function: lambda self: self.call(name, function, self),
 )
 for _name, *_ in BINARY:
     setattr(RawArray, f"__i{_name}__", _in_place)
-for _name, _reflected in (("__divmod__", False), ("__rdivmod__", True)):
-    setattr(RawArray, _name, _binary("divmod", divmod, reflected=_reflected))
 
 namespaces[RawArray] = traced
 
@@ -237,11 +176,10 @@ def _in_kind(self: Traced, like: Any) -> Any:
     found = RawArray(self.inner, self.value, self.trace)
     scalar = isinstance(self.inner, np.generic)
     if not (scalar or isinstance(self.inner, np.ndarray)) or self.shape:
-        # Eager transforms answer with memory of their own.
-        return found.__copy__() if {"copy", "clone"}.intersection(dir(self.inner)) else found
+        return found.__copy__()  # eager transforms answer with memory of their own
     if scalar == isinstance(like, np.generic):
         return found
-    return found.call("asarray", np.asarray, (found,)) if scalar else found[()]
+    return found.call("asarray", np.asarray, found) if scalar else found[()]
 
 
 Traced.in_kind = _in_kind  # type: ignore[assignment,method-assign]

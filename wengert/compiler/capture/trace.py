@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends import Backend, DType, Selection, backend_of, dtype_of, generators, selection
+from wengert.backends import Backend, Selection, backend_of, dtype_of, generators, selection
 from wengert.backends.backend import composite_of, composites, function_of, on_device
 from wengert.backends.registry import local_selection
 from wengert.compiler.capture.draws import Draws
 from wengert.compiler.capture.errors import TraceError, trace_errors
-from wengert.compiler.capture.lines import described, running_line, user_line
+from wengert.compiler.capture.lines import described, line_that_raised, running_line, user_line
 from wengert.compiler.capture.locks import Locks
 from wengert.compiler.capture.lowering import lowered
 from wengert.compiler.capture.traced import Traced, device_of, running, traced, tracing
@@ -43,13 +43,22 @@ from wengert.tape.anomaly import detecting
 from wengert.tape.node import tick
 from wengert.tape.observers import observing
 from wengert.tape.primitive import PRIMITIVES
-from wengert.tape.promotion import common_dtype, limits, number_type
+from wengert.tape.promotion import common_dtype, number_type
 
 __all__ = ["Trace", "copied", "is_draw", "is_exchange", "is_mask", "runs_once"]
 
 #: Functions of an array's shape and dtype, by the function of a shape and dtype that equals it.
 _LIKE = {name + "_like": name for name in ("empty", "full", "ones", "zeros")}
 
+_OF_NUMBERS = (
+    "A number that may differ from call to call has arithmetic alone: give float(x), and a program "
+    "is recorded for each value"
+)
+#: Words of errors of Python's own about traced values, with what to do.
+_OF_CODE_IN_C = {
+    **dict.fromkeys(("TracedNumber", "float is not JSON", "operations of a number"), _OF_NUMBERS),
+    "RawArray": "A raw array has arithmetic, ufuncs and indexing: make it a Tensor by wg.asarray",
+}
 _SEQUENCES = (tuple, list)
 _NO_PARAMETERS: Mapping[str, Any] = {}
 #: Arithmetic of integers that never fails.
@@ -59,21 +68,7 @@ _PLAIN = frozenset({int, float, str, bool, type(None)})
 
 
 class Trace:
-    """One run of a function that is recorded.
-
-    Attributes
-    ----------
-    instructions : list of Instruction
-        What was called, in order.
-    constants : dict of Value to array
-        Arrays that are no inputs.
-    pinned : dict of Value to str
-        Input numbers whose value is fixed for the program, with the user's line that fixed it.
-    decided : dict of tuple to (Instruction, bool)
-        Comparisons of numbers on which control flow depends, with their outcomes.
-    beside : set of Value
-        Constants that were operands, which a Tensor may hold that the walk has missed.
-    """
+    """One run of a function that is recorded."""
 
     def __init__(self) -> None:
         self.level = new_level()
@@ -81,13 +76,16 @@ class Trace:
         self._outside: list[tuple[Any, Any]] = []  # context variables and their values before
         self.inputs: dict[Value, None] = {}  # in their order
         self.instructions: list[Instruction] = []
-        self.constants: dict[Value, Any] = {}
+        self.constants: dict[Value, Any] = {}  # arrays that are no inputs
         self.locks = Locks()
         #: What optimisers have made to keep: the value, the dict, the key, and what it was.
         self.kept: list[tuple[Value, dict[str, Any], str, Any]] = []
         self._counters: dict[Any, Any] = {}
+        #: Input numbers whose value is fixed for the program, with the user's line that fixed it.
         self.pinned: dict[Value, str] = {}
+        #: Comparisons of numbers on which control flow depends, with their outcomes.
         self.decided: dict[tuple[Any, ...], tuple[Instruction, bool]] = {}
+        #: Constants that were operands, which a Tensor may hold that the walk has missed.
         self.beside: set[Value] = set()
         self.backends: set[Backend] = set()
         #: All trace errors, also those that the function has caught.
@@ -119,6 +117,11 @@ class Trace:
             for variable, x in inside.items():
                 variable.set(x)
             yield
+        except TypeError as error:  # of code in C, which asks for a float or an array itself
+            told = next((told for name, told in _OF_CODE_IN_C.items() if name in str(error)), None)
+            if told is None:
+                raise
+            raise TraceError(f"{line_that_raised(error)}: {error}. {told}") from error
         finally:
             self.close()
 
@@ -289,13 +292,9 @@ class Trace:
         self._computed(function.__name__, function, operands)
         self._add("look", function, tuple(operands), _NO_PARAMETERS, (), (), False)
 
-    def mark(self) -> tuple[int, str]:
-        """The present position, for `back`."""
-        return len(self.instructions), self.failed
-
-    def back(self, mark: tuple[int, str]) -> None:
-        """Remove the instructions since a position."""
-        count, self.failed = mark
+    def back(self, count: int, failed: str) -> None:
+        """Remove the instructions since a position, where the last failed call was another."""
+        self.failed = failed
         del self.instructions[count:], self._ticks[count:]
 
     def number(self, name: str, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
@@ -368,25 +367,16 @@ class Trace:
         if like is None:
             raise TypeError("there is no array among the operands")
         dtypes = [dtype_of(x.dtype) for x in arrays if hasattr(x, "dtype")]
-        for x in arrays:
-            if type(x) is TracedNumber and type(x.number) is int and self.given(x):
-                self._check_range(x, common_dtype(dtypes, [int]))
+        for i, x in enumerate(arrays):
+            whole = type(x) is TracedNumber and type(x.number) is int and self.given(x)
+            if whole and common_dtype(dtypes, [int]).kind.endswith("integer"):
+                arrays[i] = x.pinned()  # libraries may wrap an integer that is too large
         if not weak:
             for i, x in enumerate(arrays):
                 if isinstance(x, TracedNumber | int | float | complex):
                     dtype = common_dtype(dtypes, [number_type(x)])
                     arrays[i] = traced.asarray(x, dtype=dtype, device=device_of(like))
         return type(like)
-
-    def _check_range(self, number: Any, dtype: DType) -> None:
-        """Require that a number fits an integer dtype, since libraries may wrap it."""
-        if dtype.kind.endswith("integer"):
-            low, high = limits(dtype)
-            if not low <= number <= high:
-                raise TraceError(
-                    f"{user_line()}: a number does not fit the dtype of the array beside it, "
-                    f"{dtype.name}"
-                )
 
     def pin(self, number: "TracedNumber") -> Any:
         """The value of a number, which is from now on fixed for the program."""

@@ -140,6 +140,16 @@ def _backend(operands: Sequence[Any], parameters: Mapping[str, Any]) -> Backend:
     raise TypeError("there is no array among the operands")
 
 
+def _running(operands: Sequence[Any] = ()) -> "Trace":
+    """The running trace; raise for operands of one that has ended."""
+    trace = current()
+    stale = [x for x in operands if isinstance(x, Traced)] if trace is None else []
+    if stale:
+        raise stale[0].trace.closed(stale)
+    assert trace is not None, "there is no trace"
+    return trace
+
+
 def _traced(backend: Backend | None, name: str) -> Any:
     """An attribute of the namespace; a function becomes one that records its calls."""
     if backend is not None:
@@ -152,16 +162,7 @@ def _traced(backend: Backend | None, name: str) -> Any:
         return getattr(differentiable, name)
 
     def call(*operands: Any, **parameters: Any) -> Any:
-        trace = current()
-        if trace is None:
-            stale = [x for x in operands if isinstance(x, Traced)]
-            if stale:
-                raise stale[0].trace.closed(stale)
-        assert trace is not None, "there is no trace"
-        return recorded(trace, operands, parameters)
-
-    def recorded(trace: "Trace", operands: tuple[Any, ...], parameters: dict[str, Any]) -> Any:
-        dtypes = False
+        trace, dtypes = _running(operands), False
         for x in operands:
             kind = type(x)
             if kind is DType:
@@ -205,10 +206,9 @@ def _of_library(name: str) -> Any:
     """A library's function that records its calls."""
 
     def call(*operands: Any, **parameters: Any) -> Any:
-        trace, backend = current(), _backend(operands, parameters)
-        assert trace is not None, "there is no trace"
+        backend = _backend(operands, parameters)
         function = on_device(backend, getattr(backend.xp, name))
-        return trace.call(name, function, operands, parameters)
+        return _running().call(name, function, operands, parameters)
 
     return call
 
@@ -238,14 +238,11 @@ class TracingBackend(Backend):
         return self if other is self._backend else tracing(other)
 
     def from_numpy(self, array: Any, device: Any = None) -> Any:
-        trace = current()
-        assert trace is not None, "there is no trace"
-        return trace.constant(self._backend.from_numpy(array, device))
+        return _running().constant(self._backend.from_numpy(array, device))
 
     def drawn(self, draw: Kernel, arguments: tuple[Any, ...], device: Any = None) -> Any:
-        trace = current()
-        assert trace is not None, "there is no trace"
-        return trace.call("draw", self._backend.drawn, (draw, arguments, device), {}, pure=False)
+        given = (draw, arguments, device)
+        return _running().call("draw", self._backend.drawn, given, {}, pure=False)
 
 
 @cache

@@ -3,6 +3,7 @@
 import math
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from wengert.compiler.capture.lines import user_line
 from wengert.compiler.program import Value, mapped
 from wengert.ops.operators import BINARY, EQUALITY, ORDER, UNARY
 
-__all__ = ["SymbolicNumber", "TracedNumber", "with_operators"]
+__all__ = ["SymbolicNumber", "TracedNumber", "plain", "with_operators"]
 
 
 class SymbolicNumber:
@@ -38,14 +39,9 @@ class TracedNumber:
         self.value = value
         self.trace = trace
 
-    @property  # type: ignore[misc]
-    def __class__(self) -> type:
-        return type(self.number)
-
-    @property
-    def follows(self) -> type:
-        """The number's own type."""
-        return type(self.number)
+    #: The number's own type.
+    follows = property(lambda self: type(self.number))
+    __class__ = follows
 
     def regularise(self, arrays: list[Any], weak: bool) -> type:
         """Replace raw arrays beside this number by traced ones, in place."""
@@ -55,25 +51,13 @@ class TracedNumber:
         """The number itself; the program requires its value from now on."""
         return self.trace.pin(self)
 
-    def present(self: Any) -> Any:
-        """The number itself, to find NumPy's dtype for it.
+    def present(self) -> Any:
+        """The number itself, to find NumPy's dtype for it, which depends on an integer's size."""
+        return self.pinned() if type(self.number) is int else self.number
 
-        The dtype depends on whether int64 holds an integer, which the program then
-        requires. A larger integer is pinned.
-        """
-        if type(self.number) is not int:
-            return self.number
-        if not self.trace.given(self):  # it depends on arrays: check in each run
-            if _LOW <= self.number < _HIGH:
-                self.trace.look(check_int64, (self,))
-                return self.number
-        elif _LOW <= self < _HIGH:
-            return self.number
-        return self.pinned()
-
-    def through(self, function: Callable[..., Any], *given: Any) -> Any:
-        """Apply `round` or a function of the module `math`, which is recorded."""
-        return self.trace.number(function.__name__, function, (self, *given))
+    def through(self, function: Callable[..., Any]) -> Any:
+        """Apply a function of the module `math`, which is recorded."""
+        return self.trace.number(function.__name__, function, (self,))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or not hasattr(self.number, name):
@@ -81,15 +65,8 @@ class TracedNumber:
         return getattr(self.pinned(), name)
 
     def conjugate(self) -> "TracedNumber":
-        """The number itself, where it is real."""
+        """The number itself, where it is real; rules ask for it."""
         return self.pinned().conjugate() if type(self.number) is complex else self
-
-    @property
-    def real(self) -> "TracedNumber":
-        """The number itself, where it is real."""
-        return self.pinned().real if type(self.number) is complex else self
-
-    # -- NumPy ---------------------------------------------------------------------------------
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.asarray(self.pinned(), dtype)
@@ -110,16 +87,13 @@ class TracedNumber:
             return NotImplemented
         return func(*plain(args), **plain(kwargs))
 
-    # -- conversions ---------------------------------------------------------------------------
-
     def __bool__(self) -> bool:
         return self.trace.decide("ne", operator.ne, (self, 0))  # type: ignore[no-any-return]
 
-    def __copy__(self) -> "TracedNumber":
+    def __copy__(self, memo: Any = None) -> "TracedNumber":
         return self
 
-    def __deepcopy__(self, memo: Any) -> "TracedNumber":
-        return self
+    __deepcopy__ = __copy__
 
     def __reduce__(self) -> Any:
         return plain, (self.pinned(),)
@@ -131,21 +105,12 @@ class TracedNumber:
         return other // self, other % self
 
 
-_LOW, _HIGH = -(1 << 63), 1 << 63
-
-
-def check_int64(number: int) -> None:
-    """Raise for an integer that int64 does not hold."""
-    if not _LOW <= number < _HIGH:
-        raise OverflowError(f"the integer {number} is too large for int64")
-
-
 #: Types of numbers whose arithmetic is Python's own.
 _PYTHONS = frozenset({TracedNumber, int, float, complex, bool})
 
 
 def plain(x: Any) -> Any:
-    """An argument of NumPy's with traced numbers pinned."""
+    """An argument with traced numbers pinned."""
     return mapped(lambda part: part.pinned() if type(part) is TracedNumber else part, x)
 
 
@@ -155,22 +120,20 @@ def _answers(x: Any) -> bool:
     return own not in (None, TracedNumber.__array_ufunc__, np.ndarray.__array_ufunc__)
 
 
-def _arithmetic(name: str, function: Callable[..., Any], *, reflected: bool) -> Callable[..., Any]:
+def _binary(name: str, function: Callable[..., Any], *, reflected: bool) -> Callable[..., Any]:
     def method(self: TracedNumber, other: Any, *modulus: Any) -> Any:
-        if modulus or isinstance(other, np.generic):  # NumPy's scalars have a dtype
-            self, *modulus = (plain(x) for x in (self, *modulus))  # type: ignore[assignment]
-            pair = (other, self) if reflected else (self, other)
-            return pow(*pair, *modulus) if modulus else function(*pair)
+        if modulus:
+            raise TypeError("pow with a modulus is not one of the operations of a number")
         if not isinstance(other, TracedNumber | int | float | complex):
             return NotImplemented
         if isinstance(other, SymbolicNumber):
             other = other.plain_number()
         pair = (other, self) if reflected else (self, other)
-        if type(other) not in _PYTHONS:  # an `IntEnum`, say, which may have operators of its own
+        # NumPy's scalars and an `IntEnum`, say, may have operators of their own.
+        if type(other) not in _PYTHONS or (name == "pow" and not _keeps_type(*pair)):
             return function(*plain(pair))
-        if name == "pow" and not _keeps_type(*pair):
-            return function(*plain(pair))
-        return self.trace.number(name, function, pair)
+        does = self.trace.decide if name in _COMPARISONS else self.trace.number
+        return does(name, function, pair)
 
     return method
 
@@ -185,33 +148,6 @@ def _keeps_type(base: Any, exponent: Any) -> bool:
         return True
     # A root of a negative number is complex.
     return bool(base >= 0) or (type(exponent) is float and exponent.is_integer())
-
-
-def _sign(name: str, function: Callable[..., Any]) -> Callable[[TracedNumber], Any]:
-    return lambda self: self.trace.number(name, function, (self,))
-
-
-def _comparison(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    def method(self: TracedNumber, other: Any) -> Any:
-        if isinstance(other, np.generic):
-            return function(self.pinned(), other)
-        if not isinstance(other, TracedNumber | int | float | complex):
-            return NotImplemented
-        if isinstance(other, SymbolicNumber):
-            other = other.plain_number()
-        if type(other) not in _PYTHONS:
-            return function(self.pinned(), other)
-        return self.trace.decide(name, function, (self, other))
-
-    return method
-
-
-def _conversion(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda self, *given: function(self.pinned(), *given)
-
-
-def _rounding(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda self, *given: self.through(function, *given)
 
 
 def with_operators(
@@ -231,9 +167,20 @@ def with_operators(
             setattr(cls, f"__{name}__", made(name, getattr(operator, f"__{name}__")))
 
 
-with_operators(TracedNumber, _arithmetic, _comparison, _sign, but="matmul")
-for _function in (complex, float, int, hash, repr, format, operator.index):
-    setattr(TracedNumber, f"__{_function.__name__}__", _conversion(_function))
-for _rounded in (round, math.trunc, math.floor, math.ceil):
-    setattr(TracedNumber, f"__{_rounded.__name__}__", _rounding(_rounded))
-# An exponent or a base may be a Tensor, and `math.sqrt` asks for a float; the rest is above.
+_COMPARISONS = frozenset([name for name, _ in (*EQUALITY, *ORDER)])
+with_operators(
+    TracedNumber,
+    _binary,
+    partial(_binary, reflected=False),
+    lambda name, function: lambda self: self.trace.number(name, function, (self,)),
+    but="matmul",
+)
+for _function in (
+    *(complex, float, int, hash, repr, format, operator.index),
+    *(round, math.trunc, math.floor, math.ceil),
+):
+    setattr(
+        TracedNumber,
+        f"__{_function.__name__}__",
+        lambda self, *given, _of=_function: _of(self.pinned(), *given),
+    )

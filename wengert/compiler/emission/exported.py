@@ -15,31 +15,19 @@ __all__ = ["ExportedProgram", "exported_program", "present"]
 
 @dataclass
 class ExportedProgram:
-    """A program for export.
+    """A program for export."""
 
-    Attributes
-    ----------
-    program : Program
-        Its outputs are the answer's leaves, followed by the next values of the state.
-    arguments : list of int
-        Positions of the inputs that a call gives.
-    refs : tuple of Ref
-        The source of each input.
-    updates : list of int
-        Positions of the inputs whose next values are the last outputs.
-    pinned : dict of int to number
-        Inputs that must have one value.
-    decided, deciding : Arithmetic, list of int
-        Conditions on numbers, and the positions of these inputs.
-    answer : TreeDef
-        The structure of the answer.
-    """
-
+    #: Its outputs are the answer's leaves, followed by the next values of the state.
     program: Program
+    #: Positions of the inputs that a call gives.
     arguments: list[int]
+    #: The source of each input.
     refs: tuple[Ref, ...]
+    #: Positions of the inputs whose next values are the last outputs.
     updates: list[int]
+    #: Inputs that must have one value.
     pinned: dict[int, Any]
+    #: Conditions on numbers, and the positions of these inputs.
     decided: Arithmetic
     deciding: list[int]
     answer: TreeDef

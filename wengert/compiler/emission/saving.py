@@ -17,9 +17,8 @@ from wengert.compiler.capture.trace import runs_once
 from wengert.compiler.emission.emit import Emitted, emit, folded, tupled
 from wengert.compiler.emission.exported import ExportedProgram, exported_program, present
 from wengert.compiler.emission.sources import Sources
-from wengert.compiler.emission.spelling import Names, Speller, conditions, identifier, plain
+from wengert.compiler.emission.spelling import Names, conditions, identifier, plain
 from wengert.compiler.libraries import library_of
-from wengert.compiler.passes.flatten import flatten
 from wengert.compiler.program import Instruction, Program, Value
 from wengert.compiler.state import State
 from wengert.func.trees import TreeDef
@@ -82,17 +81,12 @@ class _Module:
         device = backend.device(array) if array is not None else backend.devices()[0]
         steps = _drawing(part.program, backend, device)
         part.program = replace(part.program, instructions=tuple(steps))
-        if backend.name == "numpy":
-            last = part.program.outputs[len(part.program.outputs) - len(part.updates) :]
-            before = [part.program.inputs[at] for at in part.updates]
-            becomes = dict(zip(last, before, strict=True))
-            part.program = flatten(part.program, becomes, over=False)
         self.part = part
         self.emitted: Emitted = emit(part.program, backend, name="program")
         used = {x.id for x in ast.walk(ast.parse(self.emitted.source)) if isinstance(x, ast.Name)}
         self.names = Names({*used, *_TAKEN})
         self.name = self.names.new(identifier(name))
-        self.sources = Sources(self.names, self.library.modules, self._device)
+        self.sources = Sources(backend, self.names)
         self.arrays: dict[str, Any] = {}
 
     def written(self) -> tuple[str, dict[str, Any]]:
@@ -109,9 +103,11 @@ class _Module:
         self.arrays |= self.sources.arrays
         lines = self.emitted.source.splitlines()
         imports = {line for line in lines if line.startswith("import ")}
-        imports |= {*self.sources.imports, *self._library(), "import numpy as np"}
-        if self.backend.name == "jax":
-            imports.add("import jax")
+        of_numpy = self.library.of_numpy.partition(".")[0]
+        for path, short in (("numpy", "np"), *self.library.modules):
+            if short in ("np", "jax", of_numpy):
+                self.sources.module(path, short)
+        imports |= self.sources.imports
         body = "\n".join([line for line in lines if not line.startswith("import ")]).strip()
         head = [
             f'"""The program of {self.name}, as wengert.compile has recorded it.\n',
@@ -134,12 +130,6 @@ class _Module:
         parts += [body, state, *call]
         return "\n\n\n".join(parts) + "\n", self.arrays
 
-    def _device(self, x: Any) -> str:
-        """An expression for a device of the library; "" for other objects."""
-        if not any(type(x) is type(device) for device in self.backend.devices()):
-            return ""
-        return self.library.device(x)
-
     def _array(self, wanted: str, x: Any) -> str:
         """An expression for an array, which is stored in the ``.npz`` file."""
         key = wanted
@@ -148,22 +138,13 @@ class _Module:
         self.arrays[key] = self.backend.to_numpy(self.backend.array(x))
         return self.library.of_numpy.format(f"held[{_quoted(key)}]")
 
-    def _library(self) -> list[str]:
-        """The import for converting arrays from NumPy."""
-        alias = self.library.of_numpy.partition(".")[0]
-        return [
-            f"import {path}" + ("" if path == short else f" as {short}")
-            for path, short in self.library.modules
-            if short == alias
-        ]
-
     def _state(self) -> str:
         """The dict of the state."""
         keys, lines = Names(), []
         self.keys: dict[int, str] = {}
         for at, x in self.state.items():
             self.keys[at] = key = keys.new(self.part.program.inputs[at].name or f"x{at}")
-            made = self._array(key, x) if hasattr(x, "dtype") else self.sources.expression(x)
+            made = self._array(key, x) if hasattr(x, "dtype") else self.sources.literal(x, {})
             lines.append(f"    {_quoted(key)}: {made},")
         return "\n".join(["state = {", *lines, "}"]) if lines else "state = {}"
 
@@ -189,9 +170,7 @@ class _Module:
         taken = [given.get(at) or f"state[{_quoted(self.keys[at])}]" for at in range(len(inputs))]
         numbers = [taken[at] for at in part.deciding]
         refuse = lambda text: f"raise ValueError({_quoted(f'this program is for {text}')})"
-        speller = Speller(None, Names())
-        lines += [f"    {line}" for line in conditions(part.decided, numbers, refuse, speller)]
-        self.sources.imports |= speller.imports
+        lines += [f"    {line}" for line in conditions(part.decided, numbers, refuse, self.sources)]
         names = [
             local.new(f"answer_{i}" if i else "answer") for i in range(len(part.program.outputs))
         ]

@@ -4,7 +4,7 @@ import ast
 import inspect
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType, MethodDescriptorType, MethodType, ModuleType
 from typing import Any
 
@@ -12,7 +12,8 @@ import numpy as np
 
 from wengert.backends import Backend
 from wengert.backends.backend import composite_of
-from wengert.compiler.emission.spelling import Names, dtype_home, identifier, plain
+from wengert.compiler.emission.spelling import Names, Speller, identifier, plain
+from wengert.compiler.libraries import library_of
 from wengert.compiler.owners import package_of
 
 __all__ = ["Sources"]
@@ -21,79 +22,88 @@ __all__ = ["Sources"]
 _OWN = __name__.partition(".")[0]
 
 
-class Sources:
-    """Collects definitions of objects, in order of dependence.
+class Sources(Speller):
+    """Defines the objects that another speller binds, in order of dependence."""
 
-    The ``library`` is the modules of the array library, with their names in the module that is
-    written. ``spelled`` gives an expression for an object of the library, or "".
-
-    Attributes
-    ----------
-    imports : set of str
-        Lines that import what the definitions need.
-    definitions : list of str
-        In their order.
-    arrays : dict of str to ndarray
-        Arrays that the definitions read from ``held``.
-    """
-
-    def __init__(
-        self,
-        names: Names,
-        library: Sequence[tuple[str, str]] = (),
-        spelled: Callable[[Any], str] = lambda x: "",
-    ) -> None:
-        self.names, self.library, self.spelled = names, library, spelled
-        self.imports: set[str] = set()
+    def __init__(self, backend: Backend, names: Names) -> None:
+        super().__init__(backend, names)
+        self._backend = backend
         self.definitions: list[str] = []
-        self.arrays: dict[str, Any] = {}
-        self._known: dict[int, str] = {}
+        self.arrays: dict[str, Any] = {}  # which the definitions read from ``held``
         self._alive: list[Any] = []  # keeps identities unique
+
+    def bind(self, x: Any, wanted: str) -> str:
+        return self.define(x, wanted)
 
     def define(self, x: Any, wanted: str, name: str | None = None) -> str:
         """Define an object, and return its name: ``name``, or else one like ``wanted``."""
-        known = self._known.get(id(x))
+        known = self._written.get(id(x))
         if known is not None:
             if name is not None and name != known:
                 self.definitions.append(f"{name} = {known}")
             return known
         if isinstance(x, ModuleType):
-            return self._module(x, name or wanted)
+            self._written[id(x)] = wanted = name or wanted
+            self.names.taken.add(wanted)
+            return self.module(x.__name__, wanted)
         if name is None and self._standard(x, wanted):
             return wanted
         if wanted in sys.modules:  # which an import may bind
             self.names.taken.add(wanted)
         name = name or self.names.new(identifier(wanted))
-        self._known[id(x)] = name
-        self._alive.append(x)
-        self._define(x, name)
-        return name
-
-    def _define(self, x: Any, name: str) -> None:
         function = inspect.unwrap(x) if callable(x) else x
         if isinstance(function, FunctionType | type) and package_of(function.__module__) == _OWN:
+            self._written[id(x)] = name
             try:
                 self._copied(x, function, name)
             except _NotWrittenError as error:
                 raise _NotWrittenError(f"{name}, which uses {error.what}") from None
-        elif composite_of(x) is not None:
-            raise _NotWrittenError(f"{name}, which here is composed of the standard's functions,")
-        elif isinstance(x, np.ndarray):
-            self.arrays[name] = x
-            self.definitions.append(f"{name} = held[{name!r}]")
-        elif isinstance(x, np.random.Generator):
-            self._generator(x, name)
         else:
-            self.definitions.append(f"{name} = {self.expression(x)}")
+            self.definitions.append(f"{name} = {self._made(x, name)}")
+        self._written[id(x)] = name
+        self._alive.append(x)
+        return name
 
-    def _module(self, module: ModuleType, wanted: str) -> str:
-        line = f"import {module.__name__}"
-        if wanted != module.__name__:
-            line += f" as {wanted}"
-        self._known[id(module)] = wanted
-        self.names.taken.add(wanted)
-        self.imports.add(line)
-        return wanted
+    def _made(self, x: Any, name: str) -> str:
+        """The expression that makes an object which is no function of this package."""
+        if composite_of(x) is not None:
+            raise _NotWrittenError(f"{name}, which here is composed of the standard's functions,")
+        if isinstance(x, np.ndarray):
+            self.arrays[name] = x
+            return f"held[{name!r}]"
+        if isinstance(x, np.random.Generator):  # with its present state
+            bits = type(x.bit_generator).__name__
+            call = f"{self.module('numpy', 'np')}.random.Generator(np.random.{bits}())"
+            state = self.literal(x.bit_generator.state, {})
+            return f"{call}\n{name}.bit_generator.state = {state}"
+        if isinstance(x, MethodType):
+            return self.function(x, x.__name__)
+        if isinstance(x, MethodDescriptorType):
+            return f"{self.literal(x.__objclass__, {})}.{x.__name__}"
+        if callable(x) and hasattr(x, "__name__"):
+            found = self.public(x, x.__name__)
+            if found is None:
+                raise _NotWrittenError(repr(x))
+            return found
+        device = any(type(x) is type(one) for one in self._backend.devices())
+        if device and (text := library_of(self._backend).device(x)):
+            return text
+        if plain(x) is not None or type(x) in (tuple, list, dict, slice) or self.spelled(x):
+            return self.literal(x, {})
+        # An object of this package, with the arguments that make an equal one.
+        own = any("__reduce__" in vars(kind) for kind in type(x).__mro__[:-1])
+        made: Any = x.__reduce__() if own else ()
+        if not isinstance(made, tuple) or len(made) != 2:
+            raise _NotWrittenError(f"an object of the class {type(x).__qualname__}")
+        parts = ", ".join([self.literal(part, {}) for part in made[1]])
+        return f"{self.define(made[0], made[0].__name__)}({parts})"
+
+    def public(self, function: Callable[..., Any], name: str) -> str | None:
+        found = super().public(function, name)
+        for path, alias in (("numpy", "np"), *_homes(function)):
+            if found is None and getattr(sys.modules.get(path), name, None) is function:
+                found = f"{self.module(path, alias)}.{name}"
+        return found
 
     def _standard(self, x: Any, wanted: str) -> bool:
         """Import a function of Python's library by its name."""
@@ -102,109 +112,33 @@ class Sources:
             return False
         if getattr(sys.modules.get(path), wanted, None) is not x:
             return False
-        self._known[id(x)] = wanted
+        self._written[id(x)] = wanted
         self.names.taken.add(wanted)
         self.imports.add(f"from {path} import {wanted}")
         return True
 
-    def _generator(self, x: Any, name: str) -> None:
-        """Define a generator with its present state."""
-        self.imports.add("import numpy as np")
-        bits = type(x.bit_generator).__name__
-        self.definitions.append(
-            f"{name} = np.random.Generator(np.random.{bits}())\n"
-            f"{name}.bit_generator.state = {self.expression(x.bit_generator.state)}"
-        )
-
-    def expression(self, x: Any) -> str:
-        """An expression for an object."""
-        text = plain(x)
-        if text is not None:
-            return text
-        if isinstance(x, np.ufunc):
-            return self._imported(x, x.__name__)
-        if isinstance(x, np.dtype):
-            self.imports.add("import numpy as np")
-            return f"np.dtype({x.str!r})"
-        if isinstance(x, np.ndarray):
-            self.imports.add("import numpy as np")
-            return f"np.array({x.tolist()!r}, np.{x.dtype.name})"
-        if type(x) in (tuple, list):
-            parts = ", ".join(map(self.expression, x))
-            return f"[{parts}]" if type(x) is list else f"({parts}{',' if len(x) == 1 else ''})"
-        if type(x) is dict:
-            pairs = [f"{self.expression(k)}: {self.expression(v)}" for k, v in x.items()]
-            return "{" + ", ".join(pairs) + "}"
-        owner = getattr(x, "__self__", None)
-        if isinstance(owner, np.ufunc):
-            return f"{self.expression(owner)}.{x.__name__}"
-        if isinstance(x, MethodType):
-            return f"{self.define(owner, identifier(type(owner).__name__.lower()))}.{x.__name__}"
-        if isinstance(x, MethodDescriptorType):
-            return f"{self.expression(x.__objclass__)}.{x.__name__}"
-        if callable(x) and hasattr(x, "__name__"):
-            return self._imported(x, x.__name__)
-        text = self.spelled(x)
-        if text:
-            return text
-        home = dtype_home(x)
-        if home is not None:
-            self.imports.add(f"import {home}")
-            return repr(x)
-        made = _made_by(x)
-        if made is None:
-            raise _NotWrittenError(f"an object of the class {type(x).__qualname__}")
-        kind, arguments = made
-        parts = ", ".join(map(self.expression, arguments))
-        return f"{self.define(kind, kind.__name__)}({parts})"
-
-    def _imported(self, x: Any, short: str) -> str:
-        """A library's function, by its import."""
-        for path, alias in (("numpy", "np"), *self.library, *_homes(x)):
-            module = sys.modules.get(path)
-            if module is not None and getattr(module, short, None) is x:
-                self.imports.add(f"import {path}" + ("" if path == alias else f" as {alias}"))
-                return f"{alias}.{short}"
-        raise _NotWrittenError(repr(x))
-
-    # -- functions of our own ------------------------------------------------------------------
-
     def _copied(self, x: Any, function: Any, name: str) -> None:
         """Copy the source of a function or class, with its globals renamed as defined here."""
-        text = textwrap.dedent(inspect.getsource(function))
-        (node,) = ast.parse(text).body
+        (node,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
         if not isinstance(node, ast.FunctionDef | ast.ClassDef):
             raise _NotWrittenError(repr(x))
         known = dict(vars(sys.modules[function.__module__]))
         if isinstance(function, FunctionType) and function.__closure__:
             cells = [cell.cell_contents for cell in function.__closure__]
             known.update(zip(function.__code__.co_freevars, cells, strict=True))
-        local = set(_locals(function))
-        changes: list[tuple[int, int, str, str]] = []
-        if node.name != name:
-            at = node.lineno - 1
-            changes.append((at, text.splitlines()[at].index(node.name), node.name, name))
-        for used, attribute in _names(node):
-            if used.id not in known or used.id in local:
-                continue
-            old, held = used.id, known[used.id]
-            if isinstance(held, Backend) and attribute is not None:
-                # Attributes of a backend are constants: `BACKEND.torch` is the module.
-                old, held = f"{old}.{attribute}", getattr(held, attribute)
-            wanted = attribute or used.id if old != used.id else used.id
-            found = name if used.id == node.name else self.define(held, wanted)
+        own, local = node.name, set(_locals(function))
+
+        def renamed(used: str, attribute: str = "") -> str:
+            held = getattr(known[used], attribute) if attribute else known[used]
+            found = name if used == own else self.define(held, attribute or used)
             if found in local:  # it is also a local variable
-                other = self.names.new(f"the_{found}")
-                self.definitions.append(f"{other} = {found}")
-                found = other
-            if found != old:
-                changes.append((used.lineno - 1, used.col_offset, old, found))
-        lines = text.splitlines()
-        for row, column, old, new in sorted(changes, reverse=True):
-            line = lines[row].encode()  # offsets are of bytes
-            rest = line[column + len(old.encode()) :]
-            lines[row] = (line[:column] + new.encode() + rest).decode()
-        self.definitions.append("\n".join(lines))
+                found, of = self.names.new(f"the_{found}"), found
+                self.definitions.append(f"{found} = {of}")
+            return found
+
+        node.name = name
+        made = _Renaming({k: x for k, x in known.items() if k not in local}, renamed).visit(node)
+        self.definitions.append(ast.unparse(made))
 
 
 class _NotWrittenError(ValueError):
@@ -215,12 +149,32 @@ class _NotWrittenError(ValueError):
         super().__init__(f"{what} can't be written into a file that runs without {_OWN}")
 
 
-def _made_by(x: Any) -> tuple[Any, ...] | None:
-    """The class and arguments that make an equal object, by its ``__reduce__``."""
-    if not any("__reduce__" in vars(base) for base in type(x).__mro__[:-1]):
-        return None
-    made = x.__reduce__()
-    return made if isinstance(made, tuple) and len(made) == 2 else None
+class _Renaming(ast.NodeTransformer):
+    """Renames globals that are read at run time, so not in annotations."""
+
+    def __init__(self, known: dict[str, Any], renamed: Callable[..., str]) -> None:
+        self.known, self.renamed = known, renamed
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.Name(self.renamed(node.id) if node.id in self.known else node.id, node.ctx)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        of = node.value.id if isinstance(node.value, ast.Name) else ""
+        if isinstance(self.known.get(of), Backend):
+            # Attributes of a backend are constants: `BACKEND.torch` is the module.
+            return ast.Name(self.renamed(of, node.attr), node.ctx)
+        return self.generic_visit(node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.returns = None
+        return self.generic_visit(node)
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        return ast.arg(node.arg)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        node.value = None if node.value is None else self.visit(node.value)
+        return node
 
 
 def _homes(x: Any) -> Iterator[tuple[str, str]]:
@@ -230,20 +184,6 @@ def _homes(x: Any) -> Iterator[tuple[str, str]]:
     for count in range(1, len(parts) + 1):
         path = ".".join(parts[:count])
         yield path, path
-
-
-def _names(node: ast.AST) -> Iterator[tuple[ast.Name, str | None]]:
-    """Names that are read at run time, so not in annotations, each with its attribute."""
-    for field, value in ast.iter_fields(node):
-        if field in ("annotation", "returns"):
-            continue
-        for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.Name):
-                yield child, None
-            elif isinstance(child, ast.Attribute) and isinstance(child.value, ast.Name):
-                yield child.value, child.attr
-            elif isinstance(child, ast.AST):
-                yield from _names(child)
 
 
 def _locals(function: Any) -> Iterator[str]:

@@ -5,7 +5,6 @@ import cmath
 import math
 import re
 import sys
-import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from heapq import heappop, heappush
@@ -20,9 +19,9 @@ from wengert.backends import Backend
 from wengert.backends.keys import cut
 from wengert.compiler.capture.recorded import Arithmetic
 from wengert.compiler.cupy import Kernel
-from wengert.compiler.facts import facts_of
+from wengert.compiler.facts import facts_of, row_of
 from wengert.compiler.libraries import library_of
-from wengert.compiler.passes.forms import Method, form, row
+from wengert.compiler.passes.forms import Method, form
 from wengert.compiler.program import Instruction, Value
 
 __all__ = [
@@ -30,7 +29,6 @@ __all__ = [
     "Names",
     "Speller",
     "conditions",
-    "dtype_home",
     "identifier",
     "plain",
 ]
@@ -44,9 +42,6 @@ OTHERWISE: Final = frozenset({"**", "//", "%", "<<", ">>"})
 
 #: Characters up to which expressions are nested.
 SHORT: Final = 200
-
-#: Characters of a line of a kernel's arguments.
-_LINE: Final = 84
 
 #: Characters that are not allowed in names.
 _OTHERS: Final = re.compile("[^0-9A-Za-z]")
@@ -118,19 +113,6 @@ def conditions(
             yield f"{known[step.result]} = {text}"
 
 
-def _text(x: Any) -> str:
-    """An argument of a kernel as source; long text is wrapped."""
-    if type(x) is not str or ("\n" not in x and len(x) <= _LINE):
-        return repr(x)
-    if "\n" in x and '"""' not in x and "\\" not in x:
-        return f'"""{x}"""'
-    parts = textwrap.wrap(x, _LINE, break_long_words=False, break_on_hyphens=False)
-    pieces = [part + " " for part in parts[:-1]] + parts[-1:]
-    if "".join(pieces) != x:
-        return repr(x)
-    return "\n    ".join(["(", *[f"    {piece!r}" for piece in pieces], ")"])
-
-
 class Names:
     """The names of one scope."""
 
@@ -159,19 +141,12 @@ class Speller:
     """Writes calls, and collects the imports and globals that they need.
 
     The functions of the backend's library are written by name.
-
-    Attributes
-    ----------
-    imports : set of str
-        Import lines.
-    bound : dict of str to object
-        Globals: objects that no expression makes.
     """
 
     def __init__(self, backend: Backend | None, names: Names) -> None:
         self.names = names
-        self.imports: set[str] = set()
-        self.bound: dict[str, Any] = {}
+        self.imports: set[str] = set()  # lines
+        self.bound: dict[str, Any] = {}  # globals: objects that no expression makes
         self._library = backend.name if backend is not None else ""
         self._modules = library_of(backend).modules if backend is not None else ()
         self._written: dict[int, str] = {}  # by identity, which `bound` or a module keeps alive
@@ -198,7 +173,8 @@ class Speller:
         named = [("", x) for x in kernel.arguments]
         named += [(f"{key}=", x) for key, x in kernel.keywords.items()]
         for key, x in named:
-            lines += f"    {key}{_text(x)},".splitlines()
+            told = f'"""{x}"""' if type(x) is str and "\n" in x else repr(x)
+            lines += f"    {key}{told},".splitlines()
         return [*lines, ")"]
 
     # -- constants -----------------------------------------------------------------------------
@@ -217,10 +193,14 @@ class Speller:
             return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
         if type(x) is list:
             return f"[{', '.join(self.literal(part, known) for part in x)}]"
-        return self._object(x)
+        if type(x) is dict:
+            pairs = [f"{self.literal(k, known)}: {self.literal(v, known)}" for k, v in x.items()]
+            return "{" + ", ".join(pairs) + "}"
+        name = x.__name__ if isinstance(x, type) else type(x).__name__.lower()
+        return self.spelled(x) or self.bind(x, identifier(name))
 
-    def _object(self, x: Any) -> str:
-        """A data type by its public name; another object by a global name."""
+    def spelled(self, x: Any) -> str | None:
+        """A data type by its public name."""
         if isinstance(x, np.dtype) and x.isbuiltin == 1:
             name = _dtype_name(x)
             if hasattr(np, name):
@@ -229,9 +209,7 @@ class Speller:
         if home is not None:
             self.module(home, home)
             return repr(x)
-        if isinstance(x, type):
-            return self.bind(x, identifier(x.__name__))
-        return self.bind(x, identifier(type(x).__name__).lower())
+        return None
 
     # -- calls ---------------------------------------------------------------------------------
 
@@ -260,7 +238,7 @@ class Speller:
 
     def _infix(self, step: Instruction, operands: list[str]) -> str | None:
         """The call as an operator; None if the operator may differ."""
-        found = row(step)
+        found = row_of(step.name)
         symbol = facts_of(found).symbol
         if step.name.startswith("number.") and symbol is not None:
             if len(operands) == 1:

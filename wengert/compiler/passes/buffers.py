@@ -10,7 +10,6 @@ import numpy as np
 from wengert.backends.keys import cut
 from wengert.backends.numpy import SHORT, SMALL, broadcast_to
 from wengert.compiler.passes.forms import (
-    COPY,
     REPEAT,
     RESHAPE,
     TRANSPOSE,
@@ -20,7 +19,7 @@ from wengert.compiler.passes.forms import (
     getter,
     taken,
 )
-from wengert.compiler.passes.liveness import Liveness, escaping, liveness
+from wengert.compiler.passes.liveness import Liveness, liveness
 from wengert.compiler.program import Instruction, Program, Value
 
 __all__ = ["buffers"]
@@ -54,27 +53,18 @@ def _spread(program: Program) -> Program:
     """Make copies explicit instructions, so that they are written into buffers.
 
     Operands that NumPy would broadcast in short inner loops are copied to the whole shape first:
-    a short row that is added to a matrix, the rows of ``x[:, None, :] - x``. So is an array whose
-    reshape is a copy.
+    a short row that is added to a matrix, the rows of ``x[:, None, :] - x``.
     """
-    leaving = escaping(program)
     steps: list[Instruction] = []
     zeros: dict[int, Value] = {}  # arrays of zero indices, by length
     constants = dict(program.constants)
     for step in program.instructions:
-        if step.function is RESHAPE and step.result not in leaving and _copies(step):
-            x = step.operands[0]
-            whole = Value(x.shape, x.dtype)
-            steps.append(Instruction("copy", COPY, (x,), {}, (whole,), line=step.line))
-            steps.append(step.with_values({x: whole}))
-            continue
         row = next((x for x in step.used() if x.shape is not None and len(x.shape) == 1), None)
         if row is not None and step.function is np.add and _is_narrow(step.result):
             whole = Value(step.result.shape, row.dtype)
+            rows = (row, whole.shape)
             steps.append(
-                Instruction(
-                    "broadcast_to", broadcast_to, (row, whole.shape), {}, (whole,), line=step.line
-                )
+                Instruction("broadcast_to", broadcast_to, rows, {}, (whole,), line=step.line)
             )
             step = step.with_values({row: whole})
         elif elementwise(step):
@@ -93,19 +83,6 @@ def _spread(program: Program) -> Program:
                     break
         steps.append(step)
     return replace(program, instructions=tuple(steps), constants=constants)
-
-
-def _copies(step: Instruction) -> bool:
-    """Whether NumPy's reshape of this array is a copy, as found on an array without memory."""
-    x, *shape = step.operands
-    if not isinstance(x, Value) or not x.order or x.dtype.kind == "c":
-        return False
-    stands = np.lib.stride_tricks.as_strided(np.empty(1, x.dtype), x.shape, x.order)
-    try:
-        stands.reshape(*shape, copy=False)
-    except ValueError:
-        return True
-    return False
 
 
 def _stretched(x: Any, step: Instruction) -> tuple[int, int] | None:
@@ -129,18 +106,11 @@ def _is_narrow(x: Value) -> bool:
 
 
 class _Memory:
-    """A planned buffer, with the views of it that results are written to.
-
-    Attributes
-    ----------
-    size : int
-        Elements of the largest result.
-    places : dict
-        The values that stand for these views, by shape and order of axes.
-    """
+    """A planned buffer, with the views of it that results are written to."""
 
     def __init__(self, dtype: Any) -> None:
-        self.dtype, self.size = dtype, 0
+        self.dtype, self.size = dtype, 0  # elements of the largest result
+        #: The values that stand for the views, by shape and order of axes.
         self.places: dict[tuple[tuple[int, ...], tuple[int, ...] | None], Value] = {}
 
     @property

@@ -7,8 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from wengert.backends import dtype_of
-from wengert.compiler.facts import facts_of
-from wengert.compiler.passes.forms import row
+from wengert.compiler.facts import facts_of, row_of
 from wengert.compiler.program import Instruction, Program, Value, values_in
 
 __all__ = ["dead"]
@@ -37,7 +36,7 @@ def _may_raise(step: Instruction, constants: Container[Value]) -> bool:
         return harmless is not None and (isinstance(right, Value) or not harmless(right))
     if _converts(step):
         return True
-    found = row(step)
+    found = row_of(step.name)
     if found is None:
         return step.name.startswith("raw.") and not isinstance(step.function, np.ufunc)
     inexact = dtype_of(result).inexact

@@ -42,9 +42,6 @@ class FlatArrays:
         self._flat: list[tuple[Any, tuple[Any, ...]]] = []  # each with its parts; newest last
         self._counts = self._counted(self._made())
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return FlatArrays, (self._shapes, self._dtype, self.name)
-
     def memory(self) -> Any:
         """A flat array that nobody else refers to."""
         kept = self._flat
@@ -120,9 +117,7 @@ class _Run:
         self.pattern = (self.dtype, tuple(pattern))
 
 
-def flatten(
-    program: Program, becomes: Mapping[Value, Value] = MappingProxyType({}), *, over: bool = True
-) -> Program:
+def flatten(program: Program, becomes: Mapping[Value, Value] = MappingProxyType({})) -> Program:
     """Join the updates of small parameters into updates of flat arrays, for NumPy.
 
     The instructions of the stage ``"update"`` between two outputs update one parameter. Small
@@ -131,7 +126,7 @@ def flatten(
     the inputs whose next values outputs are, so that parts that one run splits need not be joined
     in the next.
 
-    Updates of large parameters come last, and with ``over`` in place where possible (`in_place`).
+    Updates of large parameters come last, and in place where possible (`in_place`).
     """
     groups: dict[Hashable, list[_Run]] = {}
     large: list[_Run] = []
@@ -150,9 +145,7 @@ def flatten(
         steps = _join_updates(runs, outputs, steps, becomes)
     alone = Value((0,), np.dtype(float), ALONE)
     last = [run.steps for run in large]
-    updates = [step for run in last for step in run]
-    if over:
-        updates = in_place(last, becomes, holders(program), alone, outputs)
+    updates = in_place(last, becomes, holders(program), alone, outputs)
     used = any(alone in step.used() for step in updates)
     inputs = (*program.inputs, alone) if used else program.inputs
     return replace(program, inputs=inputs, instructions=(*steps, *updates))
@@ -161,7 +154,7 @@ def flatten(
 def _runs(program: Program) -> list[_Run]:
     """The updates of parameters: chains whose results nothing else uses."""
     outputs = set(values_in(program.outputs))
-    uses = Counter(value for step in program.instructions for value in step.used())
+    uses = program.uses()
     found: list[_Run] = []
     steps: list[Instruction] = []
     ended = 0  # how many of them are of the last update, and before it

@@ -26,8 +26,6 @@ from wengert.nn.kernels import (
     numpy_recurrent,
 )
 from wengert.ops.beyond import numpy_convolutions, numpy_pooling
-from wengert.ops.operators import BINARY, EQUALITY, ORDER, UNARY
-from wengert.tape.primitive import Primitive
 
 __all__ = [
     "ARGMAX",
@@ -47,7 +45,6 @@ __all__ = [
     "fresh",
     "getter",
     "put",
-    "row",
     "set_part",
     "taken",
 ]
@@ -97,28 +94,19 @@ def set_part(x: Any, value: Any, *, key: tuple[Any, ...]) -> Any:
 
 
 class Form(NamedTuple):
-    """What a call does with memory, and the template of the call that writes into ``out``.
+    """What a call does with memory, and the template of the call that writes into ``out``."""
 
-    Attributes
-    ----------
-    writes : str
-        The template, with ``{out}``, function ``{f}``, operands ``{0}``, ``{1}``, … and key
-        ``{key}``; ``"keyword"`` if ``out=`` is added; "" if the call can't write into memory.
-    inside : {"any", "only", ""}
-        Which operand of the result's shape, dtype and layout ``out`` may be: any, the first and
-        nothing else, none.
-    views : bool
-        Whether the result may be a view of an operand, or an operand itself.
-    takes : bool
-        Whether the result is a view whenever the operand's layout allows it.
-    statement : bool
-        Whether the template is a statement.
-    """
-
+    #: The template, with ``{out}``, function ``{f}``, operands ``{0}``, ``{1}``, … and ``{key}``;
+    #: "keyword" if ``out=`` is added; "" if the call can't write into memory.
     writes: str = ""
+    #: Which operand of the result's shape, dtype and layout ``out`` may be: "any", the first and
+    #: nothing else ("only"), or none.
     inside: str = ""
+    #: Whether the result may be a view of an operand, or an operand itself.
     views: bool = False
+    #: Whether the result is a view whenever the operand's layout allows it.
     takes: bool = False
+    #: Whether the template is a statement.
     statement: bool = False
 
 
@@ -130,13 +118,15 @@ _OF_ROWS: Final = Form("keyword", inside="any")
 
 #: The forms of functions.
 FORMS: dict[Callable[..., Any], Form] = {
-    **dict.fromkeys(numpy_convolutions.COVERED.values(), _FRESH),
-    **dict.fromkeys(numpy_networks.KERNELS.values(), _FRESH),
-    **dict.fromkeys(numpy_classification.KERNELS.values(), _FRESH),
-    **dict.fromkeys(numpy_normalisations.KERNELS.values(), _FRESH),
-    **dict.fromkeys(numpy_pooling.KERNELS.values(), _FRESH),
-    **dict.fromkeys(numpy_recurrent.KERNELS.values(), _FRESH),
-    **dict.fromkeys(numpy_reductions.KERNELS.values(), _FRESH),
+    **{
+        kernel: _FRESH
+        for table in (
+            *(numpy_convolutions.COVERED, numpy_networks.KERNELS, numpy_classification.KERNELS),
+            *(numpy_normalisations.KERNELS, numpy_pooling.KERNELS, numpy_recurrent.KERNELS),
+            numpy_reductions.KERNELS,
+        )
+        for kernel in table.values()
+    },
     cupy_classification.cupy_softmax_cross_entropy: _FRESH,
     numpy_normalisations.inverse_roots: _FRESH,
     numpy_reductions.roots: _FRESH,
@@ -168,17 +158,6 @@ FORMS: dict[Callable[..., Any], Form] = {
 _NAMED_OUT: Final = (np.maximum, np.minimum)
 
 
-#: The primitives of Python's arithmetic.
-_NUMBERS: Final = {
-    f"number.{python}": name for python, name, *_ in (*BINARY, *UNARY, *ORDER, *EQUALITY)
-}
-
-
-def row(step: Instruction) -> Primitive | None:
-    """The row of the primitive that an instruction calls."""
-    return row_of(_NUMBERS.get(step.name, step.name))
-
-
 def form(step: Instruction) -> Form:
     """The form of an instruction."""
     if step.form is None:
@@ -203,7 +182,7 @@ def _found(step: Instruction) -> Form:
     given = step.parameters
     if given.get("copy") or given.get("own") is False or not any(x.shape is not None for x in used):
         return _FRESH
-    found_row = row(step)
+    found_row = row_of(step.name)
     if found_row is None or found_row.view is None:
         return _UNKNOWN
     if not found_row.view or any(x.shape for x in used[1:]):  # of an index array

@@ -21,7 +21,7 @@ from wengert.compiler.passes.forms import form
 from wengert.compiler.passes.liveness import Holders
 from wengert.compiler.program import Instruction, Value
 
-__all__ = ["ALONE", "CHANGED", "LATE", "at_once", "in_place", "writable"]
+__all__ = ["ALONE", "CHANGED", "LATE", "at_once", "in_place", "together", "writable"]
 
 #: The settings of `numpy.errstate` that raise no error.
 _QUIET: Final = {"ignore", "warn"}
@@ -79,6 +79,25 @@ def at_once(alone: Any, *calls: Any) -> None:
             LATE.append(error)
         else:
             break
+
+
+def together(steps: Sequence[Instruction]) -> dict[int, int]:
+    """The ranges of instructions that `at_once` calls, by first and last position.
+
+    One range from the first to the last instruction that writes in place, if all between run no
+    Python code; otherwise one range for each updated array.
+    """
+    places = {x for step in steps if step.function is writable for x in step.results}
+    at: dict[Any, list[int]] = {}
+    for i, step in enumerate(steps):
+        if step.out in places:
+            at.setdefault(step.out, []).append(i)
+    found = {x[0]: x[-1] for x in at.values()}
+    if found:
+        start, end = min(found), max(found.values())
+        if all(x.out is not None and type(x.function) is np.ufunc for x in steps[start : end + 1]):
+            found = {start: end}
+    return {start: end for start, end in found.items() if start < end}
 
 
 def _nothing_raises() -> bool:

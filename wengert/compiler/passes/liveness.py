@@ -72,19 +72,10 @@ def holders(program: Program, *, parts: bool = True) -> Holders:
 
 @dataclass(frozen=True)
 class Liveness:
-    """The use of memory in a program.
-
-    Attributes
-    ----------
-    holders : dict of Value to frozenset of Value
-        As of `holders`.
-    last : dict of Value to int
-        The last instruction that reads a value's memory, also through views; `END` for outputs.
-    escaping : frozenset of Value
-        Values whose memory the caller gets.
-    """
+    """The use of memory in a program: `holders`, and the values whose memory the caller gets."""
 
     holders: Holders
+    #: The last instruction that reads a value's memory, also through views; `END` for outputs.
     last: Mapping[Value, int]
     escaping: frozenset[Value]
 

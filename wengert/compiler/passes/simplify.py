@@ -1,25 +1,21 @@
 """Simplification: results that are known, or equal to an operand or an earlier result bitwise."""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import replace
 from operator import is_
 from typing import Any, Final
 
 import numpy as np
 
-from wengert.backends import dtype_of
-from wengert.compiler.facts import facts_of, same_elements
-from wengert.compiler.passes.forms import fresh, row
+from wengert.compiler.facts import Facts, facts_of, row_of, same_elements
+from wengert.compiler.passes.forms import fresh
 from wengert.compiler.passes.liveness import escaping, written_allocations
 from wengert.compiler.program import Instruction, Program, Value, substitute
-from wengert.tape.primitive import Primitive
 
-__all__ = ["LARGEST", "Call", "simplify"]
+__all__ = ["LARGEST", "Known", "simplify"]
 
 #: Elements of the largest results that are computed once; larger ones would cost too much memory.
 LARGEST: Final = 1 << 16
-#: Functions whose results are correctly rounded (IEEE 754).
-_ROUNDED: Final = (np.add, np.subtract, np.multiply, np.divide)
 
 
 def simplify(program: Program) -> Program:
@@ -27,8 +23,7 @@ def simplify(program: Program) -> Program:
 
     A result equals an operand for all values by an identity rule (`wengert.compiler.facts`); an
     instruction without inputs, such as ``zeros``, is computed once; and an instruction that calls
-    the same function with the same operands as an earlier one has its results. NumPy constants of
-    equal elements become numbers where that gives the same bits.
+    the same function with the same operands as an earlier one has its results.
 
     The caller gets new memory in each run: an output is no operand that it may see elsewhere, nor a
     constant, and two equal outputs are both computed. Copies that change the memory layout stay.
@@ -38,15 +33,14 @@ def simplify(program: Program) -> Program:
     seen: dict[Hashable, Instruction] = {}
     steps: list[Instruction] = []
     for step in program.instructions:
-        step = known.with_numbers(step.with_values(known.same) if known.same else step)
-        found = row(step)
-        identity = facts_of(found).identity
-        if identity is not None and not step.several:
-            equal = identity(Call(step, known, found))
+        step = step.with_values(known.same) if known.same else step
+        facts = facts_of(row_of(step.name))
+        if facts.identity is not None and not step.several:
+            equal = facts.identity(step, known)
             if isinstance(equal, Value) and known.stands_for(equal, step.result):
                 steps.append(step)
                 continue
-        known.learn(step, found)
+        known.learn(step, facts)
         if step.pure:
             first = seen.setdefault(_key(step), step)
             if (first is not step and known.merge(step, first)) or known.compute(step):
@@ -60,100 +54,33 @@ def simplify(program: Program) -> Program:
     return replace(program, instructions=made, outputs=outputs, constants=known.constants)
 
 
-class Call:
-    """An instruction, as identity rules see it (`wengert.compiler.facts`).
-
-    Attributes
-    ----------
-    name : str
-        Of the primitive.
-    rule : callable or None
-        The primitive's identity rule.
-    operands, parameters, result
-        Of the instruction.
-    """
-
-    __slots__ = ("_known", "name", "operands", "parameters", "result", "rule")
-
-    def __init__(self, step: Instruction, known: "Known", found: Primitive | None) -> None:
-        self.name = step.name if found is None else found.name
-        self.rule = facts_of(found).identity
-        self.operands, self.parameters, self.result = step.operands, step.parameters, step.result
-        self._known = known
-
-    @property
-    def complex(self) -> bool:
-        """Whether the result is complex."""
-        return self.complex_of(self.result)
-
-    @staticmethod
-    def complex_of(x: Any) -> bool:
-        """Whether an operand is complex."""
-        if not isinstance(x, Value):
-            return type(x) is complex
-        return x.dtype is complex if x.shape is None else dtype_of(x.dtype).complex
-
-    @property
-    def whole(self) -> bool:
-        """Whether the result is an integer or an array of integers."""
-        x = self.result
-        return x.dtype is int if x.shape is None else not dtype_of(x.dtype).inexact
-
-    def number(self, x: Any) -> Any:
-        """The number that an operand is or is filled with; None if unknown."""
-        return self._known.full.get(x) if isinstance(x, Value) else x
-
-    def maker(self, x: Any) -> "Call | None":
-        """The call that made an operand, if that has one result."""
-        step = self._known.made.get(x) if isinstance(x, Value) else None
-        return None if step is None or step.several else Call(step, self._known, row(step))
-
-
 class Known:
-    """Facts about values, collected in the order of instructions.
-
-    Attributes
-    ----------
-    same : dict of Value to Value or number
-        What replaces results.
-    constants : dict of Value to array
-        Those of the program, and results without inputs.
-    apart : set of Value
-        Values whose memory the caller gets, or that calls write into.
-    made : dict of Value to Instruction
-        The instruction that made each result.
-    full : dict of Value to number
-        Arrays that are filled with 0 or 1.
-    """
+    """Facts about values, collected in the order of instructions."""
 
     def __init__(self, program: Program) -> None:
-        self.same: dict[Value, Any] = {}
-        self.constants = dict(program.constants)
+        self.same: dict[Value, Any] = {}  # what replaces results: values and numbers
+        self.constants = dict(program.constants)  # and results without inputs
+        #: Values whose memory the caller gets, or that calls write into.
         self.apart = escaping(program) | written_allocations(program)
-        self.made: dict[Value, Instruction] = {}
-        self.full: dict[Value, Any] = {}
-        self._filled: dict[Value, float | None] = {}  # the number that fills a constant, or None
+        self.made: dict[Value, Instruction] = {}  # of which each is the only result
+        self.ones: set[Value] = set()  # arrays that are filled with 1
 
-    def learn(self, step: Instruction, found: Primitive | None) -> None:
-        """Add the facts about an instruction's results."""
-        for result in step.results:
-            self.made[result] = step
-        number = self._number(step, found)
-        if number is not None:
-            self.full[step.result] = number
+    def learn(self, step: Instruction, facts: Facts) -> None:
+        """Add the facts about an instruction's result."""
+        if step.several:
+            return
+        self.made[step.result] = step
+        filled: Any = 1 if step.name in ("ones", "ones_like") else None
+        if facts.moves or facts.identity is same_elements:  # shape or dtype may change
+            filled = step.operands[0]
+        elif step.name in ("full", "full_like"):
+            filled = [*step.operands, step.parameters.get("fill_value")][1]
+        if self.is_one(filled):
+            self.ones.add(step.result)
 
-    def _number(self, step: Instruction, found: Primitive | None) -> Any:
-        """The number that fills a result, if it is 0 or 1, which every dtype has."""
-        filled = _FILLED.get(step.name.removesuffix("_like"))
-        if filled is not None:
-            number = filled(step)
-            return number if type(number) in (bool, int, float) and number in (0, 1) else None
-        first = step.operands[0] if step.operands else None
-        if found is None or step.several or not isinstance(first, Value):
-            return None
-        # Calls that move elements, or change shape or dtype.
-        facts = facts_of(found)
-        return self.full.get(first) if facts.moves or facts.identity is same_elements else None
+    def is_one(self, x: Any) -> bool:
+        """Whether an operand is 1, or an array of ones."""
+        return x in self.ones if isinstance(x, Value) else isinstance(x, int | float) and x == 1
 
     def stands_for(self, equal: Value, result: Value) -> bool:
         """Replace a result by an operand, and return whether that is possible.
@@ -202,43 +129,6 @@ class Known:
             made = zip(step.results, step.run(self.constants), strict=True)
         (self.same if number else self.constants).update(made)
         return True
-
-    def with_numbers(self, step: Instruction) -> Instruction:
-        """A sum or product with a number in place of a constant filled with it.
-
-        Correct rounding makes the two equal; other functions may have another loop for numbers.
-        """
-        if step.function not in _ROUNDED or step.parameters or len(step.operands) != 2:
-            return step
-        for x, other in (step.operands, step.operands[::-1]):
-            result = step.result
-            if not isinstance(x, Value) or x not in self.constants or not isinstance(other, Value):
-                continue
-            alike = (other.shape, other.dtype, other.order) == (result.shape, x.dtype, result.order)
-            if alike and other.shape and other not in self.constants and x.dtype == result.dtype:
-                if x not in self._filled:
-                    self._filled[x] = _element(self.constants[x])
-                if self._filled[x] is not None:
-                    return step.with_values({x: self._filled[x]})
-        return step
-
-
-#: The numbers with which creation functions fill an array.
-_FILLED: Final[Mapping[str, Callable[[Instruction], Any]]] = {
-    "full": lambda step: [*step.operands[1:], step.parameters.get("fill_value")][0],
-    "ones": lambda step: 1,
-    "zeros": lambda step: 0,
-}
-
-
-def _element(array: Any) -> float | None:
-    """The number that fills an array of floats, bitwise; None if elements differ."""
-    if type(array) is not np.ndarray or array.dtype.kind != "f" or not array.size:
-        return None
-    first = array.flat[0]
-    if not (array == first).all() or not (np.signbit(array) == np.signbit(first)).all():
-        return None
-    return float(first)
 
 
 def _key(step: Instruction) -> Hashable:

@@ -65,7 +65,7 @@ PIECES: list[Piece] = [
     ),
     Piece(
         "arrays alone",
-        "h = h * wg.asarray(np.sin(@a) + @a.sum() * @a[0])",
+        "h = h * wg.asarray(np.sin(@a) + @a[1] * @a[0])",
         {"a": ARRAYS},
         changes=("@a *= 0.5", "@a[0] = 3.0", "@a = @a + 1"),
     ),
