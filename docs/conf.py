@@ -4,10 +4,12 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
+from sphinx.writers.html5 import HTML5Translator
 
 import wengert as wg
 
@@ -67,6 +69,11 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_logo = "_static/logo.svg"
 html_favicon = "_static/favicon.svg"
+html_theme_options = {
+    "source_repository": "https://github.com/wengert/wengert/",
+    "source_branch": "main",
+    "source_directory": "docs/",
+}
 
 
 class Derivatives(SphinxDirective):
@@ -96,8 +103,29 @@ class Points(SphinxDirective):
         return self.parse_text_to_nodes("\n".join(points()))
 
 
+class Labelled(HTML5Translator):
+    """HTML in which each cell of a table's body has its column's heading, which phones show."""
+
+    def visit_tgroup(self, node: nodes.Element) -> None:
+        """Give the cells their headings."""
+        for head in node.findall(nodes.thead):
+            labels = [cell.astext() for cell in head[-1]]
+            for row in node.findall(nodes.row):
+                if row.parent is not head and len(row) == len(labels):
+                    for cell, label in zip(row, labels, strict=True):
+                        cell["label"] = label
+        super().visit_tgroup(node)
+
+    def starttag(self, node: Any, tagname: str, *rest: Any, **attributes: Any) -> str:
+        """Write the heading as an attribute."""
+        if tagname == "td" and node.get("label"):
+            attributes["data-label"] = node["label"]
+        return super().starttag(node, tagname, *rest, **attributes)
+
+
 def setup(app: Sphinx) -> None:
     """Register them."""
+    app.set_translator("html", Labelled)
     app.add_directive("derivatives", Derivatives)
     app.add_directive("parameters", Parameters)
     app.add_directive("points", Points)
