@@ -12,6 +12,7 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.writers.html5 import HTML5Translator
 
 import wengert as wg
+from wengert.names import HINTS
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -103,6 +104,23 @@ class Points(SphinxDirective):
         return self.parse_text_to_nodes("\n".join(points()))
 
 
+class Hints(SphinxDirective):
+    """``.. hints::``: names of other libraries, with what to write, as tables and in the index."""
+
+    def run(self) -> list[nodes.Node]:
+        """Write the tables, at every build: they come from code."""
+        self.env.note_reread()
+        lines = []
+        for home, names in HINTS.items():
+            lines += [home, "-" * len(home), "", ".. index::"]
+            lines += [f"   single: {name}; {home}" for name in names]
+            lines += ["", ".. list-table::", "   :header-rows: 1", "", "   * - name", "     - here"]
+            for name in sorted(names, key=str.lower):
+                lines += [f"   * - ``{name}``", f"     - ``{names[name]}``"]
+            lines.append("")
+        return self.parse_text_to_nodes("\n".join(lines), allow_section_headings=True)
+
+
 class Labelled(HTML5Translator):
     """HTML in which each cell of a table's body has its column's heading, which phones show."""
 
@@ -129,6 +147,7 @@ def setup(app: Sphinx) -> None:
     app.add_directive("derivatives", Derivatives)
     app.add_directive("parameters", Parameters)
     app.add_directive("points", Points)
+    app.add_directive("hints", Hints)
     app.add_transform(others.Names)
     app.add_directive("example", Example)
     app.add_directive("gallery", Gallery)
