@@ -171,9 +171,9 @@ class Adadelta(_Kin):
     r"""Adadelta: steps in units of the parameter, by running means of squares of both.
 
     .. math::
-        v_t &= \rho v_{t-1} + (1 - \rho) g_t^2, \qquad
-        d_t = g_t \sqrt{u_{t-1} + \epsilon} / \sqrt{v_t + \epsilon} \\
-        u_t &= \rho u_{t-1} + (1 - \rho) d_t^2, \qquad p_t = p_{t-1} - \gamma d_t
+        v_t &= \rho v_{t-1} + (1 - \rho) g_t^2 \\
+        d_t &= g_t \sqrt{u_{t-1} + \epsilon} / \sqrt{v_t + \epsilon} \\
+        u_t &= \rho u_{t-1} + (1 - \rho) d_t^2 \\ p_t &= p_{t-1} - \gamma d_t
 
     Zeiler, "ADADELTA: an adaptive learning rate method" (2012). PyTorch: ``torch.optim.Adadelta``.
 
@@ -215,8 +215,8 @@ class Adamax(_Kin):
     r"""Adamax: Adam with a decaying maximum instead of the second moment.
 
     .. math::
-        u_t = \max(\beta_2 u_{t-1}, |g_t| + \epsilon), \qquad
-        p_t = p_{t-1} - \frac{\gamma}{1 - \beta_1^t} \frac{m_t}{u_t}
+        u_t &= \max(\beta_2 u_{t-1}, |g_t| + \epsilon) \\
+        p_t &= p_{t-1} - \frac{\gamma}{1 - \beta_1^t} \frac{m_t}{u_t}
 
     Kingma and Ba, "Adam: a method for stochastic optimization" (2015), section 7.
     PyTorch: ``torch.optim.Adamax``.
@@ -256,7 +256,7 @@ class NAdam(_Kin):
     r"""NAdam: Adam with Nesterov's momentum, which grows as training goes on.
 
     .. math::
-        \mu_t &= \beta_1 (1 - 0.96^{t \psi} / 2), \qquad M_t = \mu_1 \dots \mu_t \\
+        \mu_t &= \beta_1 (1 - 0.96^{t \psi} / 2) \\ M_t &= \mu_1 \dots \mu_t \\
         \hat m_t &= \frac{\mu_{t+1} m_t}{1 - M_{t+1}} + \frac{(1 - \mu_t) g_t}{1 - M_t}
 
     Here :math:`\psi` is ``momentum_decay``, and :math:`\hat m_t` is in place of Adam's. Dozat,
@@ -306,9 +306,9 @@ class RAdam(_Kin):
     :math:`\rho_t = \rho - 2 t \beta_2^t / (1 - \beta_2^t)`,
 
     .. math::
-        p_t = p_{t-1} - \gamma \frac{m_t}{1 - \beta_1^t}
-              \sqrt{\frac{(\rho_t - 4) (\rho_t - 2) \rho}{(\rho - 4) (\rho - 2) \rho_t}}
-              \frac{\sqrt{1 - \beta_2^t}}{\sqrt{v_t} + \epsilon}
+        p_t &= p_{t-1} - \gamma \frac{m_t}{1 - \beta_1^t}
+              \sqrt{\frac{(\rho_t - 4) (\rho_t - 2) \rho}{(\rho - 4) (\rho - 2) \rho_t}} \\
+              &\quad \times \frac{\sqrt{1 - \beta_2^t}}{\sqrt{v_t} + \epsilon}
 
     where :math:`\rho_t > 5`, and without the last two factors elsewhere. Liu et al., "On the
     variance of the adaptive learning rate and beyond" (2020). PyTorch: ``torch.optim.RAdam``.

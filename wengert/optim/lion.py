@@ -13,8 +13,8 @@ class Lion(Optimizer):
     r"""Lion: steps of one size, along the sign of a momentum.
 
     .. math::
-        p_t &= (1 - \gamma \lambda) p_{t-1}
-               - \gamma \operatorname{sign}(\beta_1 m_{t-1} + (1 - \beta_1) g_t) \\
+        p_t &= (1 - \gamma \lambda) p_{t-1} \\
+            &\quad - \gamma \operatorname{sign}(\beta_1 m_{t-1} + (1 - \beta_1) g_t) \\
         m_t &= \beta_2 m_{t-1} + (1 - \beta_2) g_t
 
     Here :math:`\gamma` is ``lr`` and :math:`\lambda` ``weight_decay``. Chen et al., "Symbolic
