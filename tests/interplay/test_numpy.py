@@ -588,7 +588,6 @@ def test_what_stores_arrays_asks_for_one(name: str) -> None:
         getattr(np, name)("never", wg.ones(2))
 
 
-
 def test_scipy_s_ufuncs(backend):
     """Most of `scipy.special` are ufuncs, which ask as NumPy's do."""
     special = pytest.importorskip("scipy.special")
