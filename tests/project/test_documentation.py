@@ -288,6 +288,16 @@ def test_sentences_are_short() -> None:
     assert found == []
 
 
+def test_the_rows_of_the_benchmarks_page_are_measured() -> None:
+    page = (ROOT / "docs" / "benchmarks.rst").read_text(encoding="utf-8")
+    measured = (ROOT / "docs" / "measured" / "steps.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^    (\S.+?)((?:; \d+){5})$", page, flags=re.MULTILINE)
+    assert len(rows) == 6
+    for name, times in rows:
+        cells = r" +\| +".join([re.escape(name), *times[2:].split("; ")])
+        assert re.search(rf"^\| {cells} ", measured, flags=re.MULTILINE), name
+
+
 @pytest.mark.slow
 def test_a_build_leaves_no_folder_behind(tmp_path: Path) -> None:
     pytest.importorskip("sphinx")

@@ -193,6 +193,6 @@ class LSTMCell(_Cell):
     _mode = "LSTM"
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Tensor, Tensor]:
-        """Return the next pair of states h and c; by default they are zeros before."""
+        """Return the next pair of states h and c; the first pair is zeros by default."""
         h, c = self._step(input, None if hx is None else pair("LSTMCell", hx), 2)
         return h, c

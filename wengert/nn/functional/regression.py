@@ -70,7 +70,7 @@ def huber_loss(
 ) -> Tensor:
     r"""Huber's loss: :math:`d^2/2` for :math:`|d| < \delta`, else :math:`\delta (|d| - \delta/2)`.
 
-    Derivative by :math:`d = x - y`: :math:`d`, and farther :math:`\delta \operatorname{sign} d`.
+    Derivative by :math:`d = x - y`: :math:`d` near 0, else :math:`\delta \operatorname{sign} d`.
     Real floating dtypes. Raises `ValueError` if the shapes differ, or ``delta`` is not positive.
     PyTorch: ``torch.nn.functional.huber_loss``.
 
@@ -106,7 +106,7 @@ def smooth_l1_loss(
 ) -> Tensor:
     r"""Absolute error, smooth near 0: :math:`d^2 / 2\beta` and, farther, :math:`|d| - \beta/2`.
 
-    Derivative by :math:`d = x - y`: :math:`d / \beta`, and farther :math:`\operatorname{sign} d`.
+    Derivative by :math:`d = x - y`: :math:`d / \beta` near 0, else :math:`\operatorname{sign} d`.
     Real floating dtypes. Raises `ValueError` if the shapes differ, or ``beta`` is negative.
     PyTorch: ``torch.nn.functional.smooth_l1_loss``.
 
