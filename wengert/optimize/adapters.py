@@ -49,10 +49,8 @@ Maker = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def _maker(compiled: bool) -> Maker:
-    if not compiled:
-        return _timed
-    compiled_form: Maker = import_module("wengert.compiler.making").compile
-    return compiled_form
+    made: Maker = import_module("wengert.compiler.making").compile if compiled else _timed
+    return made
 
 
 def _timed(function: Callable[..., Any]) -> Callable[..., Any]:
