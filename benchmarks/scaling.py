@@ -1,7 +1,7 @@
 """Data-parallel training on many ranks, on paper: ``python -m benchmarks scaling``.
 
 How long a step takes whose gradients are summed by one all-reduce, from the time to compute, a
-network's latency and its bandwidth. ``docs/distributed.rst`` has the
+network's latency and its bandwidth. ``docs/measured/scaling.rst`` has the
 formulas and their sources. ``--measure`` measures MPI between two processes here.
 """
 
@@ -120,7 +120,7 @@ def step(training: Training, ranks: int, network: Network, algorithm: Algorithm)
     return compute + summed + recursive_doubling(ranks, AGREEMENT, network)
 
 
-#: What the picture shows; docs/distributed.rst says where the numbers are from.
+#: What the picture shows; docs/measured/scaling.rst says where the numbers are from.
 CASES: dict[str, tuple[Training, Network]] = {
     "digits: 77 kB, one batch of 32 divided": (
         Training(fixed=150e-6, rows=150e-6, gradient=76_840, divided=True),

@@ -4,12 +4,15 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
+from sphinx.writers.html5 import HTML5Translator
 
 import wengert as wg
+from wengert.names import HINTS
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -67,6 +70,11 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_logo = "_static/logo.svg"
 html_favicon = "_static/favicon.svg"
+html_theme_options = {
+    "source_repository": "https://github.com/wengert/wengert/",
+    "source_branch": "main",
+    "source_directory": "docs/",
+}
 
 
 class Derivatives(SphinxDirective):
@@ -96,11 +104,50 @@ class Points(SphinxDirective):
         return self.parse_text_to_nodes("\n".join(points()))
 
 
+class Hints(SphinxDirective):
+    """``.. hints::``: names of other libraries, with what to write, as tables and in the index."""
+
+    def run(self) -> list[nodes.Node]:
+        """Write the tables, at every build: they come from code."""
+        self.env.note_reread()
+        lines = []
+        for home, names in HINTS.items():
+            lines += [home, "-" * len(home), "", ".. index::"]
+            lines += [f"   single: {name}; {home}" for name in names]
+            lines += ["", ".. list-table::", "   :header-rows: 1", "", "   * - name", "     - here"]
+            for name in sorted(names, key=str.lower):
+                lines += [f"   * - ``{name}``", f"     - ``{names[name]}``"]
+            lines.append("")
+        return self.parse_text_to_nodes("\n".join(lines), allow_section_headings=True)
+
+
+class Labelled(HTML5Translator):
+    """HTML in which each cell of a table's body has its column's heading, which phones show."""
+
+    def visit_tgroup(self, node: nodes.Element) -> None:
+        """Give the cells their headings."""
+        for head in node.findall(nodes.thead):
+            labels = [cell.astext() for cell in head[-1]]
+            for row in node.findall(nodes.row):
+                if row.parent is not head and len(row) == len(labels):
+                    for cell, label in zip(row, labels, strict=True):
+                        cell["label"] = label
+        super().visit_tgroup(node)
+
+    def starttag(self, node: Any, tagname: str, *rest: Any, **attributes: Any) -> str:
+        """Write the heading as an attribute."""
+        if tagname == "td" and node.get("label"):
+            attributes["data-label"] = node["label"]
+        return super().starttag(node, tagname, *rest, **attributes)
+
+
 def setup(app: Sphinx) -> None:
     """Register them."""
+    app.set_translator("html", Labelled)
     app.add_directive("derivatives", Derivatives)
     app.add_directive("parameters", Parameters)
     app.add_directive("points", Points)
+    app.add_directive("hints", Hints)
     app.add_transform(others.Names)
     app.add_directive("example", Example)
     app.add_directive("gallery", Gallery)

@@ -10,8 +10,8 @@ def conventions() -> list[tuple[str, str, str, str]]:
     """The rows of the page of singular points: expression, point, gradient, second order."""
     page = Path(__file__).parent / "explanation" / "singular_points.rst"
     text = page.read_text(encoding="utf-8")
-    table = text.partition(":name: conventions-table")[2].partition("\nA caution")[0]
-    rows = re.findall(r"\* - ``(.+)``\n +- ``(.+)``\n +- ``(.+)``\n +- ``(.+)``", table)
-    if len(rows) != table.count("    * - ") - 1:  # less the heading
+    table = text.partition(":name: conventions-table")[2].partition("\n**A trap")[0]
+    rows = re.findall(r"^ +``(.+?)``; ``(.+?)``; ``(.+?)``; ``(.+?)``$", table, re.MULTILINE)
+    if len(rows) != table.count("    ``"):
         raise ValueError("a row of the table of conventions can't be read")
     return rows

@@ -26,8 +26,8 @@ def master_weights(optimizer: Any) -> Any:
     update is computed in float32; with masters, what its rounding takes is kept:
 
     .. math::
-        m_t = \mathrm{update}(p_{t-1} + r_{t-1}), \qquad
-        p_t = \mathrm{round}(m_t), \qquad r_t = m_t - p_t
+        m_t &= \mathrm{update}(p_{t-1} + r_{t-1}) \\
+        p_t &= \mathrm{round}(m_t) \\ r_t &= m_t - p_t
 
     with the parameter :math:`p`, its master :math:`m` and the residual :math:`r`, which the state
     keeps in float32; a parameter that was changed since has none. Parameters of other dtypes are

@@ -582,6 +582,12 @@ def test_at_changes_tensors_alone():
         np.add.at(np.zeros(3), [0], wg.ones(1))
 
 
+@pytest.mark.parametrize("name", ["save", "savez", "savetxt"])
+def test_what_stores_arrays_asks_for_one(name: str) -> None:
+    with pytest.raises(TypeError, match=rf"np.{name} stores arrays: pass x\.numpy\(\)"):
+        getattr(np, name)("never", wg.ones(2))
+
+
 def test_scipy_s_ufuncs(backend):
     """Most of `scipy.special` are ufuncs, which ask as NumPy's do."""
     special = pytest.importorskip("scipy.special")

@@ -643,3 +643,19 @@ def test_what_a_constraint_gives_is_a_tensor() -> None:
     constraint = {"type": "eq", "fun": lambda _: "no"}
     with pytest.raises(TypeError, match="the function given to constraints is a str"):
         optimize.minimize(bowl, np.zeros(3), method="SLSQP", constraints=constraint)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_slow_eager_fit_is_told_of_compiling_once(
+    compiled: bool, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    monkeypatch.setattr("wengert.optimize.adapters.perf_counter", iter(range(0, 1000, 6)).__next__)
+
+    def valley(x: Any) -> Any:
+        return np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+    found = optimize.minimize(
+        valley, np.full(20, -1.0), method="CG", compile=compiled, options={"maxiter": 150}
+    )
+    assert found.nfev > 200
+    assert ["wg.compile" in str(one.message) for one in recwarn] == [True] * (not compiled)

@@ -40,7 +40,6 @@ loader = wg.data.DataLoader(wg.data.TensorDataset(x, y), batch_size=5)
 """
 #: What stands between the blocks in words, by how the next block begins.
 BEFORE = {
-    "model.half()": "loader = [(x, wg.asarray([0, 1, 0, 1, 1]))]",
     "x = xr.": (
         "xr = pytest.importorskip('xarray'); import warnings\n"
         "measured, weights, names = np.ones((3, 2)), np.ones(2), ['a', 'b']"

@@ -131,7 +131,7 @@ def test_the_inventory_of_numpy_names_what_is_there() -> None:
 def test_messages_of_troubleshooting_are_the_package_s() -> None:
     """A message that is worded anew is worded anew there, too."""
     text = (ROOT / "docs" / "troubleshooting.rst").read_text(encoding="utf-8")
-    shown = re.findall(r"^    \* - ``([^`]+)``$", text, re.MULTILINE)
+    shown = re.findall(r"^``([^`]+)``$", text, re.MULTILINE)
     assert len(shown) > 50
     said = "\n\0".join(messages())
     unknown = [
@@ -243,6 +243,59 @@ def test_names_in_text_exist(page: Path) -> None:
                     unknown.add(found[0])
                     break
     assert unknown <= ABSENT
+
+
+#: The most words of a sentence, and how many of them may be "which" or "that".
+WORDS, RELATIVES = 22, 1
+#: Pages of longer sentences.
+LONGER = {"docs/compile.rst"}
+#: Code, tables, headings and options of Markdown and of reStructuredText, which are no sentences.
+NO_PROSE = {
+    ".md": r"\A---$.*?^---$|^(```|:::|\$\$).*?^\1$|^\|.*?$|^#.*?$|^:\w+:.*?$",
+    ".rst": r"^( *)\.\. (?!list-table|note|warning|glossary|grid)[^\n]*\n(?:\1 +[^\n]*\n|\n)*"
+    r"|^=+ [= ]+\n(?:[^\n]*\n)*?=+ [= ]+\n(?:[^\n]*\n)*?=+ [= ]+$"
+    r"|^[^\n]+\n[=~-]{3,}$|^ *:[\w-]+:(?: [^\n]*)?$|^ *\.\. [^\n]*$",
+}
+
+
+def sentences(page: Path) -> Iterator[str]:
+    """The sentences of a page, with x for code, formulas, links and quotations."""
+    text = page.read_text(encoding="utf-8")
+    text = re.sub(r"^```{admonition}.*\n((?:.*\n)*?)```$", r"\1", text, flags=re.MULTILINE)
+    block = r"^( *)(?!\.\. )(.*)::\n(?:\n|\1 +.*\n)+"
+    text = re.sub(block, r"\1\2\n\n", text, flags=re.MULTILINE)
+    text = re.sub(NO_PROSE[page.suffix], "\n\n", text, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text)
+    code = r"(?::[\w:]+:|{\w+})?(``.+?``|`[^`]+`_*)|\$[^$]+\$|\"[^\"]*\""
+    text = re.sub(code, "x", text, flags=re.DOTALL)
+    indented = r"^( *)(?![-*\d ])(.+)\n(?=\1 +\S)|^( +)(.*)\n(?=\S)"
+    text = re.sub(indented, r"\1\2\3\4\n\n", text, flags=re.MULTILINE)
+    for block in re.split(r"\n\s*\n|\n *(?:[-*]|\d+\.) (?:- )?|→", text):
+        yield from re.split(r"(?<=[.!?])[)*]* +(?=[A-Zx*(])", " ".join(block.split()))
+
+
+def test_sentences_are_short() -> None:
+    pages = [page for end in ("*.rst", "*.md") for page in (ROOT / "docs").rglob(end)]
+    apart = {"design", "libraries", "measured"}
+    found = [
+        f"{page.name}: {one}"
+        for page in [ROOT / "README.md", *(p for p in pages if not apart & {*p.parts})]
+        if str(page.relative_to(ROOT)) not in LONGER
+        for one in sentences(page)
+        if len(re.findall(r"\S*\w\S*", one)) > WORDS
+        or len(re.findall(r"\b(?:which|that)\b", one)) > RELATIVES
+    ]
+    assert found == []
+
+
+def test_the_rows_of_the_benchmarks_page_are_measured() -> None:
+    page = (ROOT / "docs" / "benchmarks.rst").read_text(encoding="utf-8")
+    measured = (ROOT / "docs" / "measured" / "steps.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^    (\S.+?)((?:; \d+){5})$", page, flags=re.MULTILINE)
+    assert len(rows) == 6
+    for name, times in rows:
+        cells = r" +\| +".join([re.escape(name), *times[2:].split("; ")])
+        assert re.search(rf"^\| {cells} ", measured, flags=re.MULTILINE), name
 
 
 @pytest.mark.slow

@@ -81,6 +81,15 @@ def test_names_that_went_from_the_tape_have_hints(name: str, instead: str) -> No
         wg.tape.sweeps  # noqa: B018
 
 
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [("func.jit", "wg.compile"), ("linalg.inverse", "wg.linalg.inv"), ("optim.tanh", "wg.tanh")],
+)
+def test_names_of_another_namespace_have_hints(name: str, instead: str) -> None:
+    with pytest.raises(AttributeError, match=f"; use {instead}(,|$)"):
+        attrgetter(name)(wg)
+
+
 @pytest.mark.slow
 def test_a_fresh_process_lists_every_public_name_and_no_others() -> None:
     for name, listed in json.loads(run(LISTED)).items():

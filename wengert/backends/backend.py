@@ -289,7 +289,7 @@ def rule_on_device(xp: Any, rule: Kernel) -> Kernel:
 
 
 def function_of(function: Any) -> Any:
-    """The function itself, of one that `on_device` has given."""
+    """The function inside a result of `on_device`."""
     return function.function if type(function) is OnDevice else function
 
 

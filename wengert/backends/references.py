@@ -1,7 +1,7 @@
-"""Who holds an object, and which objects live: what CPython knows of them is asked here alone.
+"""CPython's counts of references and its list of living objects; only this module reads them.
 
-A count includes the references of the code that asks. So none is compared with a number that is
-written down, but with the count of an object that is known to be held once, taken in the same way.
+A count includes the references of the reading code. So it is compared with the count, read in the
+same way, of an object with one known reference.
 """
 
 import gc

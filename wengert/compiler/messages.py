@@ -175,7 +175,7 @@ def position() -> int | None:
 
 
 def rewind(at: int | None) -> None:
-    """Go back to what `position` has given: the collectives since are answered from the notes."""
+    """Return to an earlier `position`; the notes answer the collectives recorded since."""
     following = follower.get()
     if at is not None and following is not None:
         following.position = at

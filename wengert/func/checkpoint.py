@@ -229,7 +229,7 @@ class _Frame(Observer):
 
     @contextmanager
     def undone(self) -> Iterator[None]:
-        """Give all back what it had before, and in the end what it has now."""
+        """Restore the earlier state inside the context, and the present one at its end."""
         now = []
         for (_, names), (reference, held) in self.before.items():
             if (owner := reference()) is not None:

@@ -140,8 +140,8 @@ def jacobian(
 ) -> Callable[P, Any]:
     """Return a function that computes a function's Jacobian, by rows or by columns.
 
-    ``argnums`` and ``has_aux`` are as for `grad`, ``chunk_size``, errors and the result as for
-    `jacrev`.
+    ``argnums`` and ``has_aux`` are those of `grad`; ``chunk_size``, errors and the result are those
+    of `jacrev`.
 
     Notes
     -----

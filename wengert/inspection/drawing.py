@@ -325,9 +325,9 @@ Edges = dict[tuple[int, int], Any]
 
 
 def _edges(results: list[Tensor], nodes: list[Node], local: bool) -> Edges:
-    """What flows back along each edge: by the number of its node and the operand's position.
+    """The cotangent on each edge, by the number of its node and the operand's position.
 
-    Of the derivative of the results' sum, or for ``local`` of each operation's own result.
+    The loss is the sum of the results, or for ``local`` each operation's own result.
     """
     edges: Edges = {}
     reached: dict[int, Any] = {}

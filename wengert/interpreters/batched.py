@@ -63,7 +63,7 @@ class Application(NamedTuple):
         return self.xp.broadcast_to(x, (self.size, *x.shape))
 
     def with_batch_axis(self, position: int) -> Any:
-        """An input with its batch axis, or one of length 1."""
+        """An input with its batch axis, or with a new one of length 1."""
         x = self.inputs[position]
         return x if self.own[position] else self.xp.reshape(x, (1, *x.shape))
 

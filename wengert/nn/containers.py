@@ -199,7 +199,7 @@ class ModuleList(_Numbered[E]):
         self.extend(() if modules is None else modules)
 
     def __repr__(self) -> str:
-        """Write modules that read the same in a row once, as PyTorch does."""
+        """Write a run of equal modules once, as PyTorch does."""
         runs: list[tuple[int, int, str]] = []
         for position, text in enumerate(map(repr, self)):
             if runs and runs[-1][2] == text:

@@ -16,7 +16,7 @@ _BEYOND: Final = (
 )
 
 
-def no_attribute(module: str, name: str, known: list[str], also: str = "") -> AttributeError:
+def no_attribute(module: str, name: str, known: list[str], also: str = "wengert") -> AttributeError:
     """The error for a name that a module does not have, beside those that it and another have."""
     # With a name alone, CPython's traceback adds no second "Did you mean".
     return AttributeError(_text(module, name, tuple(known), also), name=name)
@@ -41,9 +41,9 @@ def _text(module: str, name: str, known: tuple[str, ...], also: str) -> str:
     text = f"module {module!r} has no attribute {name!r}"
     if name.startswith("_"):
         return text
-    if name in HINTS.get(module, {}):
-        return f"{text}; {_instead(HINTS[module][name])}"
-    if also and name in import_module(also).__all__:
+    if instead := HINTS.get(module, {}).get(name) or HINTS["wengert"].get(name):
+        return f"{text}; {_instead(instead)}"
+    if name in import_module(also).__all__:
         return f"{text}; {_instead(f'wg{also[7:]}.{name}')}"
     close = import_module("difflib").get_close_matches(name, known, n=1, cutoff=0.75)
     return f"{text}; did you mean {close[0]!r}?" if close else text
@@ -74,10 +74,7 @@ def refuse_keywords(transform: F) -> F:
 
 
 class Refusing:
-    """A base of classes that refuse some keywords of PyTorch's, and say why.
-
-    It is a base, because `inspect.signature` shows the first of ``__new__`` and ``__init__``.
-    """
+    """A base, since signatures show the first ``__new__``, of classes that refuse some keywords."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Refuse keywords."""

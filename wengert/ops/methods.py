@@ -267,7 +267,7 @@ def _moment(name: str, function: Any) -> Any:
         keepdims: bool = False,
         keepdim: bool | None = None,
     ) -> Any:
-        """With the divisor named, by `correction`, `ddof`, or a keyword of PyTorch's alone."""
+        """The moment; `correction`, `ddof` or a keyword of PyTorch names its divisor."""
         if sum(x is not None for x in (unbiased, correction, ddof)) > 1:
             raise TypeError(f"x.{name} takes one of correction, ddof and unbiased")
         divisor = ddof if correction is None else correction

@@ -382,7 +382,7 @@ def _extreme_axes(x: Any, axis: Any, function: str) -> Axes:
 
 
 def _others(xp: Any, x: Any, axis: Axes) -> Any:
-    """For each element the product of the others that are reduced with it."""
+    """Products of all other elements of each reduction."""
     x_shape = x.shape
     ndim = len(x_shape)
     reduced = all_axes(axis, ndim)

@@ -53,8 +53,8 @@ class Adam(Counting):
     r"""Adam: steps scaled by running moments of the gradient.
 
     .. math::
-        m_t &= \beta_1 m_{t-1} + (1 - \beta_1) g_t, \qquad
-        v_t = \beta_2 v_{t-1} + (1 - \beta_2) g_t^2 \\
+        m_t &= \beta_1 m_{t-1} + (1 - \beta_1) g_t \\
+        v_t &= \beta_2 v_{t-1} + (1 - \beta_2) g_t^2 \\
         p_t &= p_{t-1} - \gamma \frac{m_t / (1 - \beta_1^t)}
                {\sqrt{v_t / (1 - \beta_2^t)} + \epsilon}
 

@@ -30,7 +30,7 @@ def _join_parts(xp: Any, parts: Any) -> Any:
 
 
 def init_in_parts(init: Init) -> Init:
-    """As a rule's `init` that is given the parts of complex parameters."""
+    """Wrap a rule's `init` for the real parts of complex parameters."""
 
     def init_state(xp: Any, p: Any, group: Group) -> State:
         p = _split_complex(xp, p)

@@ -132,9 +132,9 @@ class Adadelta(Counting):
     r"""Adadelta: steps in units of the parameter, by running means of squares of both.
 
     .. math::
-        v_t &= \rho v_{t-1} + (1 - \rho) g_t^2, \qquad
-        d_t = g_t \sqrt{u_{t-1} + \epsilon} / \sqrt{v_t + \epsilon} \\
-        u_t &= \rho u_{t-1} + (1 - \rho) d_t^2, \qquad p_t = p_{t-1} - \gamma d_t
+        v_t &= \rho v_{t-1} + (1 - \rho) g_t^2 \\
+        d_t &= g_t \sqrt{u_{t-1} + \epsilon} / \sqrt{v_t + \epsilon} \\
+        u_t &= \rho u_{t-1} + (1 - \rho) d_t^2 \\ p_t &= p_{t-1} - \gamma d_t
 
     Zeiler, "ADADELTA: an adaptive learning rate method" (2012). PyTorch: ``torch.optim.Adadelta``.
 

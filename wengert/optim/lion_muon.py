@@ -74,7 +74,7 @@ class Muon(Optimizer):
     :math:`\mu b_t + (1 - \mu) g_t` in its place, :math:`X_0 = b_t / \max(\|b_t\|_F, \epsilon)` and
 
     .. math::
-        X_{k+1} &= a X_k + (b A_k + c A_k^2) X_k, \qquad A_k = X_k X_k^T \\
+        X_{k+1} &= a X_k + (b A_k + c A_k^2) X_k \\ A_k &= X_k X_k^T \\
         p_t &= (1 - \gamma \lambda) p_{t-1} - \gamma' X_n
 
     where :math:`X_0` is transposed if it has more rows than columns. Here :math:`\gamma` is ``lr``,

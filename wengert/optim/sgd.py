@@ -15,9 +15,9 @@ class SGD(Optimizer):
     With the gradient :math:`g_t`, to which weight decay adds :math:`\lambda p_{t-1}`,
 
     .. math::
-        b_t &= \mu b_{t-1} + (1 - \tau) g_t, \qquad b_1 = g_1 \\
-        p_t &= p_{t-1} - \gamma b_t \quad \text{or, with Nesterov,} \quad
-               p_{t-1} - \gamma (g_t + \mu b_t).
+        b_t &= \mu b_{t-1} + (1 - \tau) g_t, \quad b_1 = g_1 \\
+        p_t &= p_{t-1} - \gamma b_t \quad \text{or, with Nesterov,} \\
+            &\phantom{=} \; p_{t-1} - \gamma (g_t + \mu b_t).
 
     Here :math:`\gamma` is ``lr``, :math:`\mu` ``momentum``, :math:`\tau` ``dampening`` and
     :math:`\lambda` ``weight_decay``. Raises `ValueError` for a negative hyper-parameter, or

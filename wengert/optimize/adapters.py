@@ -2,9 +2,12 @@
 
 import functools
 import inspect
+import itertools
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -46,10 +49,23 @@ Maker = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def _maker(compiled: bool) -> Maker:
-    if not compiled:
-        return lambda function: function
-    compiled_form: Maker = import_module("wengert.compiler.making").compile
-    return compiled_form
+    made: Maker = import_module("wengert.compiler.making").compile if compiled else _timed
+    return made
+
+
+def _timed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, with a warning if its first hundred calls take long."""
+    begin, calls = perf_counter(), itertools.count(1)
+
+    def called(*args: Any) -> Any:
+        if next(calls) == 100 and perf_counter() - begin > 5:
+            text = (
+                "100 eager calls took over 5 s; compile=True (wg.compile) records the function once"
+            )
+            warnings.warn(text, stacklevel=2)
+        return function(*args)
+
+    return called
 
 
 def _scalar(result: Any) -> Any:

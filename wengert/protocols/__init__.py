@@ -94,6 +94,8 @@ def array_function(
 
 
 def _no_counterpart(name: str) -> TypeError:
+    if name.startswith("np.save"):
+        return TypeError(f"{name} stores arrays: pass x.numpy(), or x.detach().numpy() if tracked")
     return TypeError(
         f"{name} has no counterpart that takes Tensors and is differentiated: write it with "
         "functions that have one, or as a wengert.autograd.Function with a derivative of its own; "

@@ -87,7 +87,7 @@ def _special(ufunc: np.ufunc) -> Function | None:
 
 
 def _call(function: Function) -> Function:
-    """A function with a ufunc's keywords."""
+    """Give a function the keywords of ufuncs."""
 
     def call(
         *inputs: Any, where: Any = True, dtype: Any = None, kept: Any = None, **keywords: Any

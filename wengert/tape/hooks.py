@@ -311,7 +311,7 @@ def pack(array: Any) -> Any:
 
 
 def unpack(value: Any) -> Any:
-    """A saved value as it was, from what `pack` returned; from a tuple of such, too."""
+    """Unpack a result of `pack`, or a tuple of them, to the saved value."""
     kind = type(value)
     if kind is Packed:
         return value.open()

@@ -110,7 +110,7 @@ class Node:
         ]
 
     def __call__(self, *cotangents: Any) -> Any:
-        """The cotangent of each input, of that of the result (of each result), a Tensor.
+        """The cotangents of the inputs, from the cotangent of each result, a Tensor.
 
         None where an input needs none; alone if there is one input, else a tuple.
         """

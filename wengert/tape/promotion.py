@@ -146,7 +146,7 @@ def promote(a: DType, b: DType) -> DType | None:
 
 
 def join(a: DType, b: DType) -> DType:
-    """The common dtype of two: the standard's, or else that of the higher kind.
+    """The common dtype of two: the standard's, or else the one of the higher kind.
 
     Raises `TypeError` for uint64 and a signed integer, which no integer dtype holds.
     """

@@ -263,7 +263,7 @@ class Tensor(Methods):
     def grad(self) -> "Tensor | None":
         """The gradient that `backward` accumulated, or None. It can be set, or deleted.
 
-        Of a Tensor that is no leaf it is there after `retain_grad` alone: a warning says so.
+        A result has it only after `retain_grad`; a warning says so.
         """
         if self._grad is None and not (self.is_leaf or self.retains_grad):
             warn_of_leaving("grad")

@@ -25,8 +25,8 @@ class Memory:
 class Shown(weakref.ref[Memory]):
     """Which part of a storage one Tensor is a view of.
 
-    Only the Tensor holds it. So the weak references to a storage, of which CPython keeps a list,
-    are those of its live views.
+    Only the Tensor holds it. So CPython's list of a storage's weak references is the list of its
+    live views.
     ``steps`` are the view's operation, its parameters, and the steps before, ``depth`` of them;
     None for the whole storage.
     """

@@ -1,4 +1,4 @@
-"""PyTorch's layers and losses where its options are others than Wengert's."""
+"""PyTorch's layers and losses with options that Wengert's do not have."""
 
 import inspect
 from collections.abc import Callable

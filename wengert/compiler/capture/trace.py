@@ -412,7 +412,7 @@ class Trace:
         return sources
 
     def decisions(self) -> tuple[Program, tuple[bool, ...]]:
-        """The program of the comparisons on which control flow depends, and their outcomes."""
+        """The program of the comparisons that decide control flow, and their outcomes."""
         pinned = {value for value, x in self._sources.items() if self.pinned.keys() >= x}
         found = [each for each in self.decided.values() if not pinned.issuperset(each[0].used())]
         steps = [step for step, _ in found]

@@ -99,7 +99,7 @@ def _stretched(x: Any, step: Instruction) -> tuple[int, int] | None:
 
 
 def _is_narrow(x: Value) -> bool:
-    """Whether it is a C-ordered matrix of several short rows."""
+    """Whether a value is a C-ordered matrix of several short rows."""
     if x.shape is None or len(x.shape) != 2 or x.order:
         return False
     return x.shape[0] > 1 and 0 < x.shape[1] <= NARROW and x.size <= SMALL

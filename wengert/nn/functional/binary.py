@@ -52,7 +52,7 @@ def binary_cross_entropy_with_logits(
 ) -> Tensor:
     r"""Cross entropy between probabilities and the logistic sigmoid of logits.
 
-    :math:`-w (p\, y \log \sigma(x) + (1 - y) \log(1 - \sigma(x)))`, computed without forming
+    :math:`-w (p y \log \sigma(x) + (1 - y) \log \sigma(-x))`, computed without forming
     :math:`\sigma`, and so accurate for logits of any size. Cotangent of the logits, without
     weights: :math:`g (\sigma(x) - y)`. Logits and targets are real floating, of one shape. Weights
     :math:`w`, and ``pos_weight`` :math:`p` of positive targets, broadcast to it. Raises

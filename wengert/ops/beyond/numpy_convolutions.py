@@ -156,9 +156,9 @@ def _phases(
 
 @_of_images
 def convolution_input(y: Any, weight: Any, *, lengths: Sizes, how: How, exact: bool) -> Any:
-    """For each phase of the images a convolution with the part of the weights that reads it.
+    """Convolve each phase of the images with its part of the weights.
 
-    Zeros beside ``y`` meet the weights, so that one that is not finite spreads to more elements.
+    Zeros beside ``y`` meet the weights, so a non-finite weight spreads to more elements.
     """
     stride, padding, dilation, groups = how
     produced, inner, *size = weight.shape

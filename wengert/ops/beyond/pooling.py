@@ -45,7 +45,7 @@ window_sum = Primitive(
 
 
 def taken(xp: Any, x: Any, places: list[Places]) -> Any:
-    """Windows by their tables of places, with their axes as `sliding_windows` gives them."""
+    """Take the windows at tabulated places; the axes are those of `sliding_windows`."""
     count, lead = len(places), len(x.shape) - len(places)
     for i, p in enumerate(places):
         index = _constant(xp, x, p.table().T.reshape(-1))

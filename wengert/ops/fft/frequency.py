@@ -33,9 +33,9 @@ def _frequencies(
 def fftfreq(n: int, /, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
     r"""Frequencies of the numbers of a spectrum.
 
-    The result is 1-d, :math:`(0, 1, \dots, \lceil n/2 \rceil - 1, -\lfloor n/2 \rfloor, \dots, -1)
-    / (n d)`. Raises `ValueError` if ``n`` is less than 1. The frequencies are differentiable in a
-    Tensor ``d``, the distance of samples, and have its dtype by default. Array API standard.
+    The result is 1-d, :math:`(0, 1, \dots, \lceil n/2 \rceil - 1,` :math:`-\lfloor n/2 \rfloor,
+    \dots, -1) / (n d)`. Raises `ValueError` if ``n`` is less than 1. It is differentiable in a
+    Tensor ``d``, the distance of samples, and has its dtype by default. Array API standard.
 
     Examples
     --------

@@ -151,9 +151,9 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
     cotangent is
 
     .. math::
-        & U (\operatorname{skew}(U^H \bar U)/E\, S + S \operatorname{skew}(V^H \bar V)/E
-        + \operatorname{diag}(\bar S)) V^H \\
-        & + (I - U U^H) \bar U S^{-1} V^H + U S^{-1} \bar V^H (I - V V^H)
+        & U (\operatorname{skew}(U^H \bar U)/E\, S + S \operatorname{skew}(V^H \bar V)/E \\
+        & + \operatorname{diag}(\bar S)) V^H \\
+        & + (I - U U^H) \bar U S^{-1} V^H \\ & + U S^{-1} \bar V^H (I - V V^H)
 
     with :math:`E_{ij} = S_j^2 - S_i^2` and :math:`\operatorname{skew}(A) = A - A^H`. Raises
     `ValueError` if ``x`` has fewer than two axes. With :math:`K = \min(M, N)` the result is ``U``

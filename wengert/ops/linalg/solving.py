@@ -234,10 +234,10 @@ def _pinv_tangent(xp: Any, t: Any, x: Any, out: Any) -> Any:
 def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
     r"""Moore-Penrose pseudo-inverse of a matrix, or of each matrix of a stack.
 
-    With :math:`P = X^+` the cotangent is :math:`-P^H \bar P P^H + (I - X P) \bar P^H P P^H + P^H P
-    \bar P^H (I - P X)`, which holds where the rank does not change. The result is of shape (..., N,
-    M). Raises `ValueError` if ``x`` has fewer than two axes. Singular values below ``rtol`` times
-    the largest count as 0: ``max(M, N)`` times the dtype's ``eps`` by default; an array has one for
+    With :math:`P = X^+` the cotangent is :math:`-P^H \bar P P^H` :math:`+ (I - X P) \bar P^H P P^H`
+    :math:`+ P^H P \bar P^H (I - P X)` at constant rank. The result is of shape (..., N, M). Raises
+    `ValueError` if ``x`` has fewer than two axes. Singular values below ``rtol`` times the
+    largest count as 0: ``max(M, N)`` times the dtype's ``eps`` by default; an array has one for
     each matrix. G. H. Golub and V. Pereyra, SIAM Journal on Numerical Analysis 10 (1973) 413-432.
     Array API standard.
 

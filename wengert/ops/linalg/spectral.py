@@ -173,9 +173,9 @@ def eig(x: Any, /) -> EigResult:
 
     Eigenvectors are unique only up to a phase. Derivatives make sense for functions of them that do
     not depend on that choice, and where the matrix has as many eigenvectors as rows. The cotangent
-    is :math:`V^{-H} (\operatorname{diag}(\bar\lambda) + (V^H \bar V - V^H V D) / \bar E) V^H`,
-    without the diagonal of the fraction, with :math:`E_{ij} = \lambda_j - \lambda_i` and D the real
-    diagonal of :math:`V^H \bar V`; for a real ``x`` its real part. Raises `ValueError` if the
+    is :math:`V^{-H} (\operatorname{diag}(\bar\lambda)` :math:`+ (V^H \bar V - V^H V D) / \bar E)
+    V^H`, without the fraction's diagonal, with :math:`E_{ij} = \lambda_j - \lambda_i` and D the
+    real diagonal of :math:`V^H \bar V`; for a real ``x`` its real part. Raises `ValueError` if the
     matrices are not square. The eigenvalues (..., M) come in any order, the eigenvectors (..., M,
     M) are columns of norm 1; both are complex. C. Boeddeker et al., arXiv:1701.00392.
     Array API standard.

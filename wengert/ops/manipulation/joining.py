@@ -128,9 +128,9 @@ def _sequence(arrays: Any, function: str) -> list[Any]:
     batch=along(),
 )
 def unstack(x: Any, /, axis: int = 0) -> tuple[Tensor, ...]:
-    """Split an array into its slices along an axis, which they no longer have.
+    """Split an array along an axis into its slices, without that axis.
 
-    The cotangent is that of the slices, stacked. Returns as many as the axis is long. Raises
+    The cotangent is that of the slices, stacked. There is a slice for each index. Raises
     `ValueError` if the axis is out of bounds, as it is for a 0-d array. Array API standard.
 
     Examples

@@ -411,9 +411,9 @@ def beta(a: Any, b: Any, /) -> Tensor:
 def multigammaln(a: Any, d: int) -> Tensor:
     r"""Logarithm of the multivariate gamma function.
 
-    :math:`\log \Gamma_d(a) = \frac{d (d - 1)}{4} \log \pi + \sum_{j=1}^d \log \Gamma\left(a -
-    \frac{j - 1}{2}\right)`. The function is defined for ``a`` above ``(d - 1) / 2``; elsewhere the
-    value is what the sum of `gammaln` gives. Derivative: the sum of `digamma` at the same places.
+    :math:`\log \Gamma_d(a) = \frac{d (d - 1)}{4} \log \pi` :math:`+ \sum_{j=1}^d \log
+    \Gamma\left(a - \frac{j - 1}{2}\right)`. It is defined for ``a`` above ``(d - 1) / 2``;
+    elsewhere the value is that sum of `gammaln`. Derivative: the sum of `digamma` there.
     Real floating dtypes. Raises `ValueError` if ``d`` is no positive integer.
     SciPy: ``scipy.special.multigammaln``.
 
