@@ -190,9 +190,7 @@ def grad(
 def grad(
     function: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[P, Any]:
-    r"""Return a function that computes the gradient of one that returns a real scalar.
-
-    A result of one element is a scalar, whatever its number of axes.
+    r"""Return a function that computes the gradient of one with a real result of one element.
 
     Raises `TypeError` if a differentiated argument holds integers, booleans or other objects, or
     the result is no real Tensor; `ValueError` if the result has not one element, or ``argnums``
@@ -232,7 +230,6 @@ def grad(
 
     Examples
     --------
-    >>> import wengert as wg
     >>> wg.func.grad(lambda x: x**3)(2.0)
     12.0
     >>> wg.func.grad(wg.func.grad(lambda x: x**3))(2.0)

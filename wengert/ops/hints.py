@@ -23,10 +23,7 @@ def no_attribute(module: str, name: str, known: list[str], also: str = "wengert"
 
 
 def list_public(module: str, shown: str = "") -> None:
-    """Let `dir` list the names in a module's ``__all__``, and errors say what to write for others.
-
-    Errors call the module as ``shown``. To type checkers a name that is wrong is an error.
-    """
+    """Let `dir` list a module's ``__all__``; errors for other names call the module ``shown``."""
     space = vars(import_module(module))
     space["__dir__"] = lambda: space["__all__"]
 
