@@ -55,6 +55,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--all-cases", action="store_true", help="run on all libraries what runs on NumPy"
     )
+    parser.addoption(
+        "--quick", action="store_true", help="choose as without files, also among named"
+    )
     # Set where --wengert-backend names cupy-simulated, and handed on to xdist's processes.
     parser.addoption("--simulated-cupy", action="store_true", help=argparse.SUPPRESS)
 
@@ -79,7 +82,7 @@ SIMULATED = "cupy-simulated"
 
 
 def _is_quick(config: pytest.Config) -> bool:
-    return not (
+    return config.getoption("--quick") or not (
         config.getoption("--all-cases")
         or config.getoption("--all-backends")
         or config.getoption("wengert_backends")
