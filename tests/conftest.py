@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import wengert as wg
+from tests import walking
 from tests.restoring import restore
 from wengert.backends import Backend, get_backend
 from wengert.testing.backends import installed_backends
@@ -58,6 +59,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--quick", action="store_true", help="choose as without files, also among named"
     )
+    parser.addoption("--only", default="", metavar="NAME", help="the rows of one function alone")
     # Set where --wengert-backend names cupy-simulated, and handed on to xdist's processes.
     parser.addoption("--simulated-cupy", action="store_true", help=argparse.SUPPRESS)
 
@@ -100,10 +102,13 @@ def pytest_configure(config: pytest.Config) -> None:
         from tests import simulated_cupy
 
         simulated_cupy.install()
+    quick, everything = _is_quick(config), config.getoption("--all-cases")
+    walking.chosen.only = config.getoption("--only")
+    walking.chosen.shares = QUICK if quick else {} if everything else SAMPLED
     from wengert_pytest import INSTALLED  # which pytest has imported to rewrite its assertions
 
     gc.set_threshold(10_000)  # fewer looks at the many objects of tests, which mostly stay
-    if _is_quick(config):  # what is not collected need not be left out
+    if quick:  # what is not collected need not be left out
         config.stash[INSTALLED] = [name for name in installed_backends() if name in QUICK]
         if not config.getoption("--hypothesis-profile"):
             config.option.hypothesis_profile = "quick"
