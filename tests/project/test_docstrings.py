@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import wengert as wg
+from tests.walking import walk
 from wengert.backends import backend, registry
 from wengert.nn.define import Stored
 from wengert.tape.primitive import PRIMITIVES, Declared
@@ -23,22 +24,11 @@ from .test_structure import DOORS, MODULES
 
 #: numpydoc's sections, in their order.
 SECTIONS = [
-    "Parameters",
-    "Attributes",
-    "Returns",
-    "Yields",
-    "Raises",
-    "See Also",
-    "Notes",
-    "References",
-    "Examples",
+    *("Parameters", "Attributes", "Returns", "Yields", "Raises", "See Also", "Notes"),
+    *("References", "Examples"),
 ]
 SOURCES = (
-    "Array API standard",
-    "SciPy: ",
-    "NumPy: ",
-    "PyTorch: ",
-    "array-api-extra",
+    *("Array API standard", "SciPy: ", "NumPy: ", "PyTorch: ", "array-api-extra"),
     "Wengert's own",
 )
 #: Packages whose functions follow a standard or another library, which their notes name.
@@ -53,10 +43,8 @@ OWN = {"manual_seed"}
 STORED = {one for one in vars(wg.nn).values() if inspect.isclass(one) and issubclass(one, Stored)}
 
 
-def documented() -> Iterator[Any]:
-    for name, found in public_names():
-        if callable(found):
-            yield pytest.param(found, id=name.removeprefix("wengert."))
+def documented() -> list[Any]:
+    return [(name.removeprefix("wengert."), x) for name, x in public_names() if callable(x)]
 
 
 def sections(function: Any) -> tuple[str, dict[str, str]]:
@@ -73,36 +61,38 @@ def is_differentiated(function: Any) -> bool:
     return row is not None and not all(isinstance(rule, Declared) for rule in row.rules.values())
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("function", [*documented()])
-def test_docstring_is_complete(function: Any) -> None:
-    text = inspect.getdoc(function)
-    assert text and "\n\n\n" not in text
-    assert max(map(len, text.splitlines())) <= 100
-    head, found = sections(function)
-    assert re.fullmatch(r"[A-Z`0-9][^\n]*\.", head.split("\n\n")[0])
-    assert [*found] == [title for title in SECTIONS if title in found]
-    assert ">>> " in found.get("Examples", "") or function in STORED
-    assert is_in_source(function)
-    if inspect.isclass(function) or function.__name__ in OWN:
-        return
-    if function.__module__.startswith(FOLLOWING):
-        assert any(source in text for source in SOURCES), f"it names one of {SOURCES}"
-        if is_differentiated(function):
-            assert DERIVATIVES.search(text.partition("\n\nExamples\n")[0])
+def test_docstring_is_complete() -> None:
+    def check(_: str, function: Any) -> None:
+        text = inspect.getdoc(function)
+        assert text and "\n\n\n" not in text
+        assert max(map(len, text.splitlines())) <= 100
+        head, found = sections(function)
+        assert re.fullmatch(r"[A-Z`0-9][^\n]*\.", head.split("\n\n")[0])
+        assert [*found] == [title for title in SECTIONS if title in found]
+        assert ">>> " in found.get("Examples", "") or function in STORED
+        assert is_in_source(function)
+        if inspect.isclass(function) or function.__name__ in OWN:
+            return
+        if function.__module__.startswith(FOLLOWING):
+            assert any(source in text for source in SOURCES), f"it names one of {SOURCES}"
+            if is_differentiated(function):
+                assert DERIVATIVES.search(text.partition("\n\nExamples\n")[0])
+
+    walk(documented(), check, whole=True)
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("function", [*documented()])
-def test_described_parameters_are_there(function: Any) -> None:
-    _, found = sections(function)
-    entries = re.findall(r"^(\S.*?)(?: :.*)?$", found.get("Parameters", ""), flags=re.MULTILINE)
-    described = [name.lstrip("*") for names in entries for name in names.split(", ")]
-    names = [*inspect.signature(function).parameters] if described else []
-    assert len({*described}) == len(described)
-    assert {*described} <= {*names}
-    first = [names.index(each.split(", ")[0].lstrip("*")) for each in entries]
-    assert first == sorted(first)
+def test_described_parameters_are_there() -> None:
+    def check(_: str, function: Any) -> None:
+        _, found = sections(function)
+        entries = re.findall(r"^(\S.*?)(?: :.*)?$", found.get("Parameters", ""), re.MULTILINE)
+        described = [name.lstrip("*") for names in entries for name in names.split(", ")]
+        names = [*inspect.signature(function).parameters] if described else []
+        assert len({*described}) == len(described)
+        assert {*described} <= {*names}
+        first = [names.index(each.split(", ")[0].lstrip("*")) for each in entries]
+        assert first == sorted(first)
+
+    walk(documented(), check, whole=True)
 
 
 def test_methods_have_docstrings() -> None:
