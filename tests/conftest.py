@@ -154,6 +154,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     named = [(item, _backend_of(item)) for item in items]
     cases = Counter((item.nodeid.partition("[")[0], name) for item, name in named)
     kept, left, begun = [], [], set()
+    only = config.getoption("--only")
     for item, name in named:
         if name:
             item.add_marker("backend")
@@ -168,6 +169,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         turn = crc32(test[0].encode()) + (name == SECOND)
         first = test not in begun and not turn % some.get(name, 1)
         out = lacks_oracles and item.get_closest_marker("oracle") is not None
+        out = out or bool(only and not walking.concerns(item, only))
         if quick:
             out = out or name not in QUICK or _is_for_later(item)
             share = 1 if out else _share(item, name, cases[test])
