@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.catalogue.table import TABLE
 from tests.func.operations import Cube
 from tests.ops.cases import apply, function, inexact_results, leaves
-from tests.ops.tables import TABLE
 from tests.ops.test_forward import TRACKED, interpret, normal
 from wengert import func
 from wengert.backends import Backend

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.catalogue.table import TABLE
 from tests.ops.cases import SCALE, Entry, apply, check_examples, function, leaves, whole
-from tests.ops.tables import TABLE
 from tests.ops.watching import Call, watched
 from wengert.backends import Backend, backend_of, dtype_of, namespaces
 from wengert.func.jacobians import identity

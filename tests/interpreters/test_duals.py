@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.catalogue.table import TABLE
 from tests.ops.cases import apply, function, inexact_results, leaves
-from tests.ops.tables import TABLE
 from tests.ops.test_forward import TRACKED, close, inner, interpret, normal, numbers, size
 from wengert.backends import dtype_of
 from wengert.interpreters.duals import Dual, DualExit, make_dual, running

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import strategies as st
 
 import wengert as wg
+from tests.catalogue.table import TABLE
 from tests.ops.cases import SCALE, apply, check_examples, function, inexact_results, leaves
-from tests.ops.tables import TABLE
 from tests.ops.watching import watched
 from wengert.backends import dtype_of
 from wengert.testing import gradcheck, gradgradcheck

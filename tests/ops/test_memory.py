@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.catalogue.table import TABLE
 from tests.ops.cases import apply, check_examples, function, inexact_results, leaves
-from tests.ops.tables import TABLE
 from wengert.tape.hooks import Packed
 from wengert.tape.node import AccumulateGrad, Output
 from wengert.tape.record import argument_names

@@ -9,8 +9,8 @@ from hypothesis.errors import NoSuchExample
 
 import wengert as wg
 import wengert.optim
+from tests.catalogue.table import TABLE
 from tests.ops.cases import apply, function, inexact_results, leaves
-from tests.ops.tables import TABLE
 from tests.walking import walk
 from wengert.backends import namespaces
 from wengert.backends.backend import composites
@@ -28,7 +28,7 @@ def test_every_primitive_has_a_row_and_every_row_a_primitive():
         if getattr(composites.get(name), "__module__", "").startswith("wengert.scipy")
     }
     assert PRIMITIVES.keys() - TABLE.keys() - rooms == set(), (
-        "primitives without a row in tests/ops/tables"
+        "primitives without a row in tests/catalogue"
     )
     assert TABLE.keys() - PRIMITIVES.keys() == set(), "rows without a primitive"
 

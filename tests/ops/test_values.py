@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.catalogue.table import TABLE
 from tests.ops.cases import (
     SCALE,
     apply,
@@ -14,7 +15,6 @@ from tests.ops.cases import (
     leaves,
     tensor,
 )
-from tests.ops.tables import TABLE
 from wengert.testing.conduct import check_precision
 from wengert.testing.problem import values
 
