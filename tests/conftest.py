@@ -175,6 +175,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             share = 1 if out else _share(item, name, cases[test])
         else:
             share = 1 if everything else SAMPLED.get(name, 1)
+        named = config.args_source is pytest.Config.ArgsSource.ARGS or config.getoption("markexpr")
+        out = out or bool(item.get_closest_marker("ci") and not named)
         if item.get_closest_marker("simulated") is not None:
             out = not (config.getoption("simulated_cupy") or name == SIMULATED)
         out = out or bool(not first and crc32(item.nodeid.encode()) % share)

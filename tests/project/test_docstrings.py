@@ -3,6 +3,7 @@
 import ast
 import doctest
 import importlib
+import importlib.util
 import inspect
 import re
 import subprocess
@@ -135,7 +136,7 @@ def test_without_docstrings() -> None:
 # -- examples ------------------------------------------------------------------------------------
 
 
-def examples() -> Iterator[Any]:
+def examples() -> Iterator[tuple[str, doctest.DocTest]]:
     parser = doctest.DocTestParser()
     for place in MODULES:
         # Their import changes Tensors, or their examples are SciPy's: they have tests of their own.
@@ -151,22 +152,24 @@ def examples() -> Iterator[Any]:
                 for at, one in ((name, found), *((f"{name}.{k}", v) for k, v in members)):
                     text = inspect.getdoc(one) if callable(one) else None
                     if text and ">>> " in text:
-                        test = parser.get_doctest(
-                            text, {"wg": wg, "__name__": "__main__"}, at, None, None
-                        )
-                        yield pytest.param(test, id=at)
+                        names = {"wg": wg, "__name__": "__main__"}
+                        yield at, parser.get_doctest(text, names, at, None, None)
 
 
-@pytest.mark.parametrize("example", [*examples()])
-def test_examples(example: doctest.DocTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    for line in example.examples:
-        found = re.match(r"(?:import|from) (\w+)", line.source)
-        if found:
-            pytest.importorskip(found[1])
-    monkeypatch.setattr(registry, "default", registry.default)
+def test_examples() -> None:
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
-    with wg.use_backend("numpy"):
-        result = doctest.DocTestRunner(optionflags=flags).run(example)
-    for table, name in ((PRIMITIVES, "cube"), (backend.composites, "soft_abs")):
-        table.pop(name, None)  # which an example has added for the whole process
-    assert result.attempted and not result.failed
+
+    def check(_: str, example: doctest.DocTest) -> None:
+        sources = "".join(line.source for line in example.examples)
+        imported = re.findall(r"^(?:import|from) (\w+)", sources, re.MULTILINE)
+        if not all(map(importlib.util.find_spec, imported)):
+            return
+        printed: list[str] = []
+        with pytest.MonkeyPatch.context() as patch, wg.use_backend("numpy"):
+            patch.setattr(registry, "default", registry.default)
+            result = doctest.DocTestRunner(optionflags=flags).run(example, out=printed.append)
+        for table, name in ((PRIMITIVES, "cube"), (backend.composites, "soft_abs")):
+            table.pop(name, None)  # which an example has added for the whole process
+        assert result.attempted and not result.failed, "".join(printed)
+
+    walk(examples(), check)
