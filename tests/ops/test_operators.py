@@ -236,19 +236,6 @@ def test_in_place_keeps_shape_and_dtype(backend: Backend) -> None:
     assert narrow.dtype is wg.int8
 
 
-def test_in_place_is_differentiated(backend: Backend) -> None:
-    x = wg.tensor([1.0, 2.0], requires_grad=True)
-    y = x * 1
-    y *= x
-    y += wg.asarray([1.0, 1.0], dtype=wg.float64)
-    y /= 2
-    y **= 2
-    y.backward(wg.ones_like(y))
-    assert x.grad is not None
-    values = np.array([1.0, 2.0])
-    np.testing.assert_allclose(x.grad.numpy(), (values**2 + 1) * values, rtol=1e-6)
-
-
 def test_pytorchs_in_place_methods(backend: Backend) -> None:
     x = wg.tensor([1.0, 2.0])
     assert x.add_(1) is x
