@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import wengert.ops.set  # noqa: F401 -- a chapter that is otherwise imported when it is first named
 from wengert.backends import get_backend
 from wengert.interpreters.duals import declared, push
 from wengert.tape.primitive import NOT_IMPLEMENTED, PRIMITIVES, UNDEFINED, ZERO, Primitive
