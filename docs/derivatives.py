@@ -12,12 +12,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from conventions import conventions
 
 from backend_check.calls import FUNCTIONS
+from tests.catalogue.derived import smooth
+from tests.catalogue.table import TABLE
 from tests.ops.cases import Entry
 from tests.ops.parameters import kinds
 from tests.ops.points.several import COMPLEX_LINES, LINES
 from tests.ops.points.table import COMPLEX_ROWS, ROWS
-from tests.ops.tables import TABLE
-from tests.ops.tables.derived import smooth
 from wengert.backends.backend import composites
 from wengert.interpreters.duals import declared
 from wengert.ops.domain import EVERYWHERE

@@ -137,7 +137,7 @@ def test_a_backend_without_a_device_is_not_selected(monkeypatch: pytest.MonkeyPa
 def test_every_function_has_a_kernel_on_cupy_also_without_a_gpu() -> None:
     namespace = importlib.import_module("wengert.backends.cupy").BACKEND.namespace
     lacking = set()
-    importlib.import_module("tests.ops.tables")  # names what is loaded when it is first used
+    importlib.import_module("tests.catalogue.table")  # names what is loaded when it is first used
     for name in PRIMITIVES:
         try:
             attrgetter(name)(namespace)

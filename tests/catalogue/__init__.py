@@ -1,1 +1,1 @@
-"""Sample calls of public functions, one file for each room."""
+"""Sample calls of public functions: rows of the primitives, a file a chapter, and of the doors."""

@@ -142,8 +142,7 @@ def test_arguments_that_are_not_differentiated():
         return function(x) * n
 
     apply.defvjp(
-        lambda function, x, n: (function(x) * n, x),
-        lambda function, n, x, g: (g * 100 * n,),
+        lambda function, x, n: (function(x) * n, x), lambda function, n, x, g: (g * 100 * n,)
     )
     apply.defjvp(
         lambda function, n, primals, tangents: (function(*primals) * n, tangents[0] * 100 * n)

@@ -5,13 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import wengert as wg
+from tests.catalogue.table import TABLE
 from tests.func.operations import Cube
 from tests.ops.cases import apply, function, inexact_results, leaves
-from tests.ops.tables import TABLE
 from tests.ops.test_forward import TRACKED, interpret, normal
 from wengert import func
 from wengert.backends import Backend
@@ -497,49 +495,6 @@ def test_ggnvp_of_complex_least_squares():
 
 # -- properties ----------------------------------------------------------------------------------
 
-STEPS = [
-    lambda x, y: x * y,
-    lambda x, y: wg.sin(x) + y,
-    lambda x, y: wg.exp(-(x**2)) * y,
-    lambda x, y: wg.matmul(x, wg.matrix_transpose(y)) / 3,
-    lambda x, y: wg.cumulative_sum(x, axis=0) - y[::-1, :],
-    lambda x, y: wg.where(x > y, x, y * 2),
-    lambda x, y: wg.softmax(x, axis=1) * wg.sum(y),
-    lambda x, y: wg.concat([x[:1, :], y[1:, :]], axis=0),
-    lambda x, y: x / (1 + y**2),
-]
-
-
-@settings(max_examples=25)
-@given(st.lists(st.integers(0, len(STEPS) - 1), min_size=1, max_size=5), st.integers(0, 10**6))
-def test_random_programs(steps, seed):
-    """The transforms agree with each other and with the reverse sweep."""
-    random = np.random.default_rng(seed)
-    x, y, s, t = random.uniform(-1, 1, (4, 3, 3))
-
-    def f(x, y):
-        for step in steps:
-            x, y = STEPS[step](x, y), x
-        return x + y
-
-    value, tangent = func.jvp(f, (x, y), (s, t))
-    linear_value, push = func.linearize(f, x, y)
-    np.testing.assert_array_equal(value, linear_value)
-    np.testing.assert_allclose(push(s, t), tangent, rtol=1e-11, atol=1e-11)
-    by_x, by_y = func.jacfwd(f, (0, 1))(x, y)
-    expected = np.tensordot(by_x, s, 2) + np.tensordot(by_y, t, 2)
-    np.testing.assert_allclose(tangent, expected, rtol=1e-11, atol=1e-11)
-    rows_x, rows_y = func.jacrev(f, (0, 1))(x, y)
-    np.testing.assert_allclose(by_x, rows_x, rtol=1e-11, atol=1e-11)
-    np.testing.assert_allclose(by_y, rows_y, rtol=1e-11, atol=1e-11)
-
-    def scalar(x):
-        return wg.sum(f(x, wg.asarray(y)) ** 2)
-
-    (product,) = func.hvp(scalar, (x,), (s,))
-    reverse = func.grad(lambda x: wg.sum(func.grad(scalar)(x) * wg.asarray(s)))(x)
-    np.testing.assert_allclose(product, reverse, rtol=1e-9, atol=1e-9)
-
 
 # -- the table -----------------------------------------------------------------------------------
 
@@ -584,10 +539,7 @@ def near(a: Any, b: Any) -> None:
     np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11 * scale)
 
 
-KEEPING = {
-    "used": lambda kept: wg.sum(kept[0]),
-    "returned": lambda kept: kept[1],
-}
+KEEPING = {"used": lambda kept: wg.sum(kept[0]), "returned": lambda kept: kept[1]}
 
 
 @pytest.mark.parametrize("inner", ["jvp", "jacfwd"])

@@ -112,10 +112,7 @@ def test_registered_nodes() -> None:
     assert leaves == [1, 2]
     rebuilt = structure.unflatten([3, 4])["range"]
     assert (rebuilt.low, rebuilt.high, rebuilt.unit) == (3, [4], "m")
-    assert structure.paths() == [
-        "['range']<Interval child 0>",
-        "['range']<Interval child 1>[0]",
-    ]
+    assert structure.paths() == ["['range']<Interval child 0>", "['range']<Interval child 1>[0]"]
     with pytest.raises(ValueError, match="Interval are nodes of trees already"):
         func.register_node(Interval, lambda i: ((), None), lambda e, c: None)
     with pytest.raises(ValueError, match="dict are nodes"):

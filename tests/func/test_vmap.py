@@ -8,15 +8,8 @@ import pytest
 
 import wengert as wg
 import wengert.nn.functional as F
-from tests.ops.cases import (
-    apply,
-    check_examples,
-    examples,
-    function,
-    inexact_results,
-    leaves,
-)
-from tests.ops.tables import TABLE
+from tests.catalogue.table import TABLE
+from tests.ops.cases import apply, check_examples, examples, function, inexact_results, leaves
 from wengert import nn
 
 COUNT = 3
@@ -250,11 +243,7 @@ VECTOR = wg.ones(3)
 @pytest.mark.parametrize(
     ("call", "error", "match"),
     [
-        (
-            lambda: wg.vmap(lambda x: x if x > 0 else -x)(VECTOR),
-            TypeError,
-            r"if, while.*wg.where",
-        ),
+        (lambda: wg.vmap(lambda x: x if x > 0 else -x)(VECTOR), TypeError, r"if, while.*wg.where"),
         (
             lambda: wg.vmap(lambda x: float(x))(VECTOR),
             RuntimeError,

@@ -217,16 +217,6 @@ def pytorch() -> Any:
     def where(c, a, b):
         return torch.where(c, *pair(a, b))
 
-    def std(function):
-        def reduced(x, axis=None, correction=0.0, keepdims=False):
-            mean = torch.mean(x, dim=axis if axis is not None else tuple(range(x.ndim)),
-                              keepdim=True)  # fmt: skip
-            count = x.numel() / mean.numel()
-            dims = axis if axis is not None else tuple(range(x.ndim))
-            return function(x, dims, correction, keepdims, count)
-
-        return reduced
-
     def take(x, indices, axis=None):
         return torch.index_select(x, 0 if axis is None else axis, indices)
 
@@ -236,9 +226,6 @@ def pytorch() -> Any:
 
     def checkpointed(function, *args):
         return checkpoint(function, *args, use_reentrant=False)
-
-    def setitem_dtype(x):
-        return x.clone()
 
     def var(x, axis=None, correction=0.0, keepdims=False):
         if x.ndim == 0:
@@ -270,13 +257,11 @@ def pytorch() -> Any:
         booleans=lambda v: torch.tensor(v, dtype=torch.bool),
         real=lambda x: torch.real(x) if x.is_complex() else x,
         imag=lambda x: torch.imag(x) if x.is_complex() else torch.zeros_like(x),
-        conj=torch.conj,
         asarray=asarray,
         max=extremum(torch.amax),
         min=extremum(torch.amin),
         mean=take_all(compat.mean),
         sum=take_all(compat.sum),
-        prod=compat.prod,
         var=var,
         std=deviation,
         clip=clip,
@@ -299,16 +284,8 @@ def pytorch() -> Any:
         gelu=F.gelu,
         silu=F.silu,
         softplus=F.softplus,
-        erf=torch.erf,
-        erfc=torch.erfc,
-        logit=torch.logit,
-        einsum=torch.einsum,
-        no_grad=torch.no_grad,
-        enable_grad=torch.enable_grad,
-        clone=torch.clone,
         outer=lambda a, b: torch.outer(*pair(a, b)),
         matmul=binary(torch.matmul),
-        median=None,
         vecdot=lambda a, b, axis=-1: torch.linalg.vecdot(*pair(a, b), dim=axis),
         tensordot=lambda a, b, axes=1: torch.tensordot(*pair(a, b), dims=axes),
         cumulative_sum=lambda x, axis=None: torch.cumsum(x, 0 if axis is None else axis),
@@ -320,7 +297,6 @@ def pytorch() -> Any:
         repeat=lambda x, n, axis=None: torch.repeat_interleave(x, n, dim=axis),
         take_along_axis=lambda x, i, axis=-1: torch.take_along_dim(x, i, dim=axis),
         unstack=lambda x, axis=0: torch.unbind(x, dim=axis),
-        moveaxis=torch.moveaxis,
         expand_dims=lambda x, axis=0: torch.unsqueeze(x, axis),
         stack=lambda xs, axis=0: torch.stack(list(pair_all(xs)), dim=axis),
         concat=lambda xs, axis=0: torch.cat(
@@ -370,6 +346,5 @@ def pytorch() -> Any:
 
     space = Namespace()
     for name, function in names.items():
-        if function is not None:
-            setattr(space, name, function)
+        setattr(space, name, function)
     return space

@@ -88,11 +88,7 @@ CASES: dict[str, tuple[Any, str, str]] = {
     "detach": (lambda: leaf(1.0).detach(), "detach", "detach"),
     "tensor": (lambda: wg.tensor(leaf(1.0)), "copy", "tensor"),
     "deepcopy": (lambda: copy.deepcopy(leaf(1.0)), "copy", "deepcopy"),
-    "deepcopy of a result": (
-        lambda: swallow(copy.deepcopy, leaf(1.0) * 2),
-        "copy",
-        "deepcopy",
-    ),
+    "deepcopy of a result": (lambda: swallow(copy.deepcopy, leaf(1.0) * 2), "copy", "deepcopy"),
     "pickle": (lambda: pickle.dumps(leaf(1.0)), "copy", "reduce"),
     "no_grad": (lambda: under_no_grad(leaf(1.0)), "no_grad", "multiply"),
     "in place": (lambda: in_place_off_tape(leaf(1.0)), "no_grad", "add"),

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.catalogue.table import TABLE
 from tests.ops.cases import SCALE, Entry, apply, check_examples, function, leaves, whole
-from tests.ops.tables import TABLE
 from tests.ops.watching import Call, watched
 from wengert.backends import Backend, backend_of, dtype_of, namespaces
 from wengert.func.jacobians import identity
 from wengert.interpreters.batched import Batched, BatchExit, members
-from wengert.interpreters.duals import Dual, push, running
+from wengert.interpreters.duals import Dual, running
 from wengert.interpreters.levels import leave
 from wengert.interpreters.lifted import constant, lifted, new_level, raw
 from wengert.tape.node import conform, tick
@@ -173,9 +173,9 @@ def in_tensors(value: Any) -> Any:
     return untracked(value) if array else value
 
 
-@pytest.mark.parametrize("recorded", [False, True], ids=["plain", "recorded"])
 @pytest.mark.parametrize(("name", "kind"), TRACKED)
-def test_rules_take_batches_of_cotangents(name, kind, recorded, backend):
+def test_recorded_rules_take_batches_of_cotangents(name, kind, backend):
+    """The rows' `gradcheck` has those that are not recorded."""
     entry = TABLE[name]
     if backend.name not in EXAMPLES and SCALE <= 1:
         pytest.skip("of operations whose batches are tested here; the wide profile runs it")
@@ -194,14 +194,13 @@ def test_rules_take_batches_of_cotangents(name, kind, recorded, backend):
             cotangents = [normals(random, y) for y in call.results]
             plan = call.primitive.plans[tracked]
             saved = plan.save(call.inputs, call.out, call.parameters)
-            g = tuple(together(c, level) for c in cotangents)
-            g = in_tensors(g) if recorded else g
+            g = in_tensors(tuple(together(c, level) for c in cotangents))
             xp = namespaces[type(cotangents[0][0])]
             several = call.primitive.several
             members = [tuple(c[m] for c in cotangents) for m in range(COUNT)]
             members = [plan.common(xp, c if several else c[0], saved) for c in members]
-            given = tuple(map(in_tensors, saved)) if recorded else saved
-            rules = namespaces[Tensor if recorded else Batched]
+            given = tuple(map(in_tensors, saved))
+            rules = namespaces[Tensor]
             g = plan.common(rules, g if several else g[0], given)
             for position, rule, _, piece in plan.steps:
                 where = Likeness(call.inputs[position])
@@ -211,57 +210,6 @@ def test_rules_take_batches_of_cotangents(name, kind, recorded, backend):
                     continue
                 found = raw(conform(rule(rules, g, *given[piece]), where))
                 check_equal(found, expected, level)
-
-    run(name, kind, backend, check)
-
-
-@pytest.mark.parametrize(("name", "kind"), TRACKED)
-def test_tangents_are_pushed_in_batches(name, kind, backend):
-    entry = TABLE[name]
-    if backend.name not in EXAMPLES and SCALE <= 1:
-        pytest.skip("of operations whose batches are tested here; the wide profile runs it")
-
-    def check(case):
-        for call in calls_of(name, entry, case):
-            moving = [
-                i in arrays_of(call) and dtype_of(x.dtype).inexact
-                for i, x in enumerate(call.inputs)
-            ]
-            if not any(moving) or not call.primitive.rules:
-                continue
-            random = np.random.default_rng(0)
-            level = new_level()
-            tangents = [
-                normals(random, x) if m else None for x, m in zip(call.inputs, moving, strict=True)
-            ]
-            xp = namespaces[type(next(t for t in tangents if t is not None)[0])]
-            try:
-                expected = [
-                    several(
-                        call,
-                        push(
-                            xp,
-                            call.primitive,
-                            call.inputs,
-                            call.parameters,
-                            call.out,
-                            [None if t is None else t[m] for t in tangents],
-                        ),
-                    )
-                    for m in range(COUNT)
-                ]
-            except NotImplementedError:
-                continue
-            batch = [None if t is None else together(t, level) for t in tangents]
-            found = several(
-                call,
-                push(lifted, call.primitive, call.inputs, call.parameters, call.out, batch),
-            )
-            for position, y in enumerate(found):
-                if y is None:
-                    assert expected[0][position] is None
-                elif dtype_of(y.dtype).inexact:
-                    check_equal(y, [ys[position] for ys in expected], level)
 
     run(name, kind, backend, check)
 

@@ -82,9 +82,7 @@ def test_duals(call: str, plain: str) -> None:
     level = new_level()
     with running(level):
         found = function(
-            lifted,
-            Dual(x, t, level) if moves[0] else x,
-            Dual(y, s, level) if moves[1] else y,
+            lifted, Dual(x, t, level) if moves[0] else x, Dual(y, s, level) if moves[1] else y
         )
     after, before = (
         np.asarray(function(XP, *(z if z.dtype.kind != "f" else z + h * u for z, u in pairs)))

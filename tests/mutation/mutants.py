@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 #: What each operator is exchanged for.
 _OPERATORS = (
@@ -36,9 +36,6 @@ class Mutant:
     start: int
     end: int
     new: str
-    #: Ranges of lines that hold the edit, the narrowest first; a function's is the second.
-    spans: tuple[tuple[int, int], ...] = field(compare=False)
-    in_function: bool = field(compare=False)
 
     @property
     def room(self) -> str:
@@ -62,58 +59,27 @@ def mutants(path: str, source: bytes) -> list[Mutant]:
     for line in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
     found = {}
-    for node, new, parents in _edits(ast.parse(source), ()):
+    for node, new in _edits(ast.parse(source), None):
         start = starts[node.lineno - 1] + node.col_offset
         end = starts[node.end_lineno - 1] + node.end_col_offset
-        mutant = Mutant(path, start, end, new, *_spans((*parents, node)))
+        mutant = Mutant(path, start, end, new)
         if mutant.edited(source) != source:
             found[mutant] = None
     return sorted(found, key=lambda mutant: (mutant.start, mutant.end, mutant.new))
 
 
-def _spans(chain: tuple[ast.AST, ...]) -> tuple[tuple[tuple[int, int], ...], bool]:
-    """Lines around the last of the chain, the narrowest first, and whether a function has them."""
-    *parents, node = chain
-    for parent in reversed(parents):
-        whole = isinstance(node, ast.Lambda) or (isinstance(node, ast.stmt) and not _holds(node))
-        if whole or (_holds(parent) and hasattr(node, "lineno")):
-            break
-        node = parent
-    functions = [each for each in parents if isinstance(each, ast.FunctionDef | ast.Lambda)]
-    inside = [each for each in functions if _runs(each, chain)]
-    lines = [
-        (
-            min([each.lineno, *(d.lineno for d in getattr(each, "decorator_list", ()))]),
-            each.end_lineno,
-        )
-        for each in (node, *functions[::-1], *chain[1:2])
-    ]
-    return tuple(lines), bool(inside)
-
-
-def _runs(function: ast.FunctionDef | ast.Lambda, chain: tuple[ast.AST, ...]) -> bool:
-    """Whether what a chain ends in is in the body of a function, not in its defaults."""
-    body = function.body if isinstance(function.body, list) else [function.body]
-    return any(each in body for each in chain)
-
-
-def _holds(node: ast.AST) -> bool:
-    """Whether other statements stand in a node, so that its own lines are those of its header."""
-    return hasattr(node, "body") or not hasattr(node, "lineno")
-
-
-def _edits(node: ast.AST, parents: tuple[ast.AST, ...]) -> Iterator[tuple[ast.AST, str, tuple]]:
-    """Every node that is exchanged, what for, and what it stands in, the module first."""
-    for new in _replacements(node, parents[-1] if parents else None):
-        yield node, new, parents
+def _edits(node: ast.AST, parent: ast.AST | None) -> Iterator[tuple[ast.AST, str]]:
+    """Every node that is exchanged, and what for."""
+    for new in _replacements(node, parent):
+        yield node, new
     if isinstance(node, ast.If | ast.IfExp) and not isinstance(node.test, ast.UnaryOp):
-        yield node.test, f"(not ({ast.unparse(node.test)}))", (*parents, node)
+        yield node.test, f"(not ({ast.unparse(node.test)}))"
     for name, value in ast.iter_fields(node):
         if _is_text(node, name):
             continue
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST):
-                yield from _edits(child, (*parents, node))
+                yield from _edits(child, node)
 
 
 def _is_text(node: ast.AST, name: str) -> bool:

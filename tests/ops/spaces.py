@@ -35,10 +35,7 @@ COMPLEX = CUBE + 1j * OTHER
 SHARES = abs(irregular(3, 4)) / 2
 REAL = {"x": CUBE}
 ONE = {"n": (None, 3, 6)}
-SEVERAL = {
-    "s": ((3, 3), (2, 5)),
-    "axes": ((0, 2), (-1, 0), (1, -1)),
-}
+SEVERAL = {"s": ((3, 3), (2, 5)), "axes": ((0, 2), (-1, 0), (1, -1))}
 LOSS = {"input": irregular(3, 4), "target": irregular(3, 4, start=0.7)}
 CLASSES = {
     "target": np.array([3, 0, 2]),
@@ -127,14 +124,7 @@ SPACES: list[tuple[str, dict[str, Any]]] = [
     ),
     ("sum mean prod max min median", REAL),
     ("var std", {**REAL, "axis": FEW_AXES, "correction": (0.0, 1, 0.5)}),
-    (
-        "quantile",
-        {
-            **REAL,
-            "axis": FEW_AXES,
-            "q": (0.5, 0.3, np.array([0.06, 0.55, 0.93])),
-        },
-    ),
+    ("quantile", {**REAL, "axis": FEW_AXES, "q": (0.5, 0.3, np.array([0.06, 0.55, 0.93]))}),
     (
         "logsumexp",
         {
@@ -164,34 +154,16 @@ SPACES: list[tuple[str, dict[str, Any]]] = [
     ("concat", {"arrays": [CUBE, OTHER]}),
     ("stack", {"arrays": [MATRIX, MATRIX + 0.1], "axis": (0, 1, 2, -1)}),
     ("unstack", REAL),
-    (
-        "diff",
-        {
-            **REAL,
-            "prepend": CUBE[:, :, :],
-            "append": OTHER,
-            "n": (0, 1, 2, 3),
-        },
-    ),
+    ("diff", {**REAL, "prepend": CUBE[:, :, :], "append": OTHER, "n": (0, 1, 2, 3)}),
     (
         "einsum",
-        {
-            "operands": ["ij,jk,kl->li", MATRIX, MATRIX.T, OTHER[0]],
-            "optimize": (None, "greedy"),
-        },
+        {"operands": ["ij,jk,kl->li", MATRIX, MATRIX.T, OTHER[0]], "optimize": (None, "greedy")},
     ),
     ("flip", REAL),
     ("gelu", REAL),
     ("linspace", {"start": np.array(0.25), "stop": np.array(2.5), "num": 4}),
     ("meshgrid", {"arrays": [MATRIX[0], MATRIX[1, :3]]}),
-    (
-        "pad",
-        {
-            "array": MATRIX,
-            "pad_width": (1, ((1, 2), (0, 2))),
-            "mode": FILLING,
-        },
-    ),
+    ("pad", {"array": MATRIX, "pad_width": (1, ((1, 2), (0, 2))), "mode": FILLING}),
     ("repeat", {**REAL, "repeats": (2,)}),
     ("x.repeat", {**REAL, "repeats": (2,), "axis": (0, 1, -1)}),
     ("roll", {**REAL, "shift": (1, -2), "axis": (None, 0, 1, -1)}),
@@ -204,11 +176,7 @@ SPACES: list[tuple[str, dict[str, Any]]] = [
     ),
     (
         "tensordot",
-        {
-            "x1": CUBE,
-            "x2": np.swapaxes(OTHER, 0, 1),
-            "axes": (0, ((0, 2), (1, 2)), ((-1,), (-1,))),
-        },
+        {"x1": CUBE, "x2": np.swapaxes(OTHER, 0, 1), "axes": (0, ((0, 2), (1, 2)), ((-1,), (-1,)))},
     ),
     ("tril triu", {**REAL, "k": (-1, 0, 1, 2)}),
     ("vecdot", {"x1": COMPLEX, "x2": COMPLEX[:1] + 1j, "axis": (-1, -2)}),
@@ -216,21 +184,11 @@ SPACES: list[tuple[str, dict[str, Any]]] = [
     ("linalg.cross", {"x1": irregular(3, 3), "x2": irregular(3, 3, start=0.5)}),
     ("linalg.diagonal linalg.trace", {**REAL, "offset": (-1, 0, 1, 2)}),
     ("x.diagonal x.trace", {**REAL, "offset": (-1, 0, 1), "axis1": (0, 1), "axis2": (2, -1)}),
-    (
-        "linalg.matrix_norm",
-        {
-            **REAL,
-            "ord": ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf),
-        },
-    ),
+    ("linalg.matrix_norm", {**REAL, "ord": ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf)}),
     ("linalg.vector_norm", {**REAL, "ord": 2}),
     (
         "linalg.vector_norm",
-        {
-            **REAL,
-            "axis": (None, (0, -1)),
-            "ord": (1, 3, 2.5, -1.5, 0, np.inf, -np.inf, -1),
-        },
+        {**REAL, "axis": (None, (0, -1)), "ord": (1, 3, 2.5, -1.5, 0, np.inf, -np.inf, -1)},
     ),
     ("linalg.qr", {"x": SQUARES}),
     ("linalg.solve_triangular", {"x1": SQUARES, "x2": irregular(3, 3), "upper": (False, True)}),

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wengert as wg
-from tests.ops.cases import check_examples, examples, tensor
+from tests.ops.cases import check_examples, tensor
 from wengert.testing import gradcheck, gradgradcheck
 from wengert.testing import strategies as ws
 from wengert.testing.problem import values
@@ -115,37 +114,6 @@ def test_products_leave_other_places_as_they_are(backend):
     gx, gv = wg.autograd.grad(out, (x, value), wg.ones_like(out))
     np.testing.assert_array_equal(values(gx), [np.inf, 4, np.nan, 1])
     np.testing.assert_array_equal(values(gv), [5, -4, 3, -4, np.inf, 0])
-
-
-@pytest.mark.oracle
-@pytest.mark.parametrize("name", ["set", "add", "subtract", "multiply", "divide", "power"])
-def test_derivatives_are_jaxs(name):
-    jax = pytest.importorskip("jax")
-    jax.config.update("jax_enable_x64", True)
-    jnp = jax.numpy
-
-    @settings(max_examples=examples(10))
-    @given(updates(low=0))
-    def check(update):
-        x, key, value = update
-        places = np.arange(x.size).reshape(x.shape)[key]
-        unique = np.unique(places).size == np.size(places)
-        if not unique and name not in ("add", "subtract"):
-            return  # JAX has no derivative there, or which value stands is not laid down
-        g = np.random.default_rng(0).standard_normal(x.shape)
-        inputs = [tensor(x, True), tensor(value, True)]
-        out = getattr(wg.at(inputs[0])[as_key(key)], name)(inputs[1])
-        ours = wg.autograd.grad(out, inputs, tensor(g))
-        theirs, pull = jax.vjp(
-            lambda x, value: getattr(x.at[key], name)(value, unique_indices=unique),
-            jnp.asarray(x),
-            jnp.asarray(value),
-        )
-        np.testing.assert_allclose(values(out), theirs, rtol=1e-12)
-        for a, b in zip(ours, pull(jnp.asarray(g)), strict=True):
-            np.testing.assert_allclose(values(a), b, rtol=1e-10, atol=1e-12)
-
-    check()
 
 
 def test_of_several_values_one_is_set_and_has_the_derivative(backend):

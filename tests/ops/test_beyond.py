@@ -101,23 +101,6 @@ def test_constants_that_are_tensors_have_derivatives(backend):
     assert (float(ga), float(gb)) == (2, 6)
 
 
-@pytest.mark.oracle
-@pytest.mark.parametrize(
-    ("mode", "theirs"), [("edge", "replicate"), ("reflect", "reflect"), ("wrap", "circular")]
-)
-def test_pad_has_pytorchs_gradients(mode, theirs):
-    torch = pytest.importorskip("torch")
-    x = np.random.default_rng(0).standard_normal((1, 2, 4, 5))
-    ours, other = tensor(x, True), torch.tensor(x, requires_grad=True)
-    out = wg.pad(ours, ((0, 0), (0, 0), (3, 1), (2, 4)), mode)
-    g = np.random.default_rng(1).standard_normal(out.shape)
-    pad = torch.nn.functional.pad(other, (2, 4, 3, 1), mode=theirs)
-    np.testing.assert_array_equal(values(out), pad.numpy(force=True))
-    (a,) = wg.autograd.grad(out, ours, tensor(g))
-    (b,) = torch.autograd.grad(pad, other, torch.tensor(g))
-    np.testing.assert_allclose(values(a), b.numpy(), rtol=1e-12)
-
-
 @pytest.mark.parametrize("mode", get_args(Mode))
 def test_no_margin_gives_a_new_tensor_also_with_tangents(mode):
     def check(x):

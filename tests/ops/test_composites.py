@@ -8,9 +8,9 @@ import pytest
 
 import wengert as wg
 from backend_check.calls import FUNCTIONS, split_arguments
+from tests.catalogue.table import TABLE
 from tests.ops.cases import apply, check_examples, function, leaves
 from tests.ops.spaces import SPACES, pairs, spaces
-from tests.ops.tables import TABLE
 from tests.ops.watching import watched
 from wengert.backends import namespaces
 from wengert.ops.special.series import BERNOULLI

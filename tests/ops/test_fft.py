@@ -5,90 +5,13 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import wengert as wg
-from tests.ops.cases import (
-    BOX,
-    DTYPES,
-    Case,
-    apply,
-    check_examples,
-    elements,
-    examples,
-    leaves,
-    tensor,
-)
+from tests.ops.cases import tensor
 from wengert.testing import gradcheck
-from wengert.testing import strategies as ws
 from wengert.testing.problem import values
 
-#: Name to the kinds of numbers that a function takes.
-ALONG = {
-    "fft": ("real", "complex"),
-    "ifft": ("real", "complex"),
-    "rfft": ("real",),
-    "irfft": ("real", "complex"),
-    "hfft": ("real", "complex"),
-    "ihfft": ("real",),
-}
-CALLS = [(name, kind) for name, kinds in ALONG.items() for kind in kinds]
 NORMS = ("backward", "ortho", "forward")
-
-
-@st.composite
-def calls(draw, kind):
-    shape = draw(ws.shapes(min_dims=1, min_side=2, max_side=5))
-    x = draw(ws.arrays(DTYPES[kind], shape, elements=elements(kind, BOX)))
-    kwargs = {}
-    if draw(st.booleans()):
-        kwargs["axis"] = draw(ws.axis(x.ndim))
-    if draw(st.booleans()):
-        kwargs["n"] = draw(st.integers(1, 7))
-    if draw(st.booleans()):
-        kwargs["norm"] = draw(st.sampled_from(NORMS))
-    return Case(x, **kwargs)
-
-
-@pytest.mark.parametrize(("name", "kind"), CALLS)
-def test_along_one_axis(name, kind, backend):
-    """Values are NumPy's, and derivatives those of differences."""
-    call = getattr(wg.fft, name)
-
-    def check(case):
-        (found,) = apply(call, case, [tensor(a) for a in case.inexact()])
-        wanted = getattr(np.fft, name)(*case.args, **case.kwargs)
-        assert found.dtype == wanted.dtype
-        np.testing.assert_allclose(values(found), wanted, rtol=1e-12, atol=1e-12)
-        inputs = leaves(case)
-        run = lambda *inputs: apply(call, case, inputs)
-        gradcheck(run, inputs, fast_mode=True)
-
-    count = {"numpy": 10, "torch": 4, "array_api_strict": 3}.get(backend.name, 2)
-    check_examples(count, check, calls(kind))
-
-
-@pytest.mark.oracle
-@pytest.mark.parametrize(("name", "kind"), CALLS)
-def test_gradients_are_pytorchs(name, kind):
-    torch = pytest.importorskip("torch")
-
-    @settings(max_examples=examples(15))
-    @given(calls(kind))
-    def check(case):
-        (x,) = leaves(case)
-        out = getattr(wg.fft, name)(x, **case.kwargs)
-        g = np.random.default_rng(0).standard_normal(out.shape)
-        if out.dtype.complex:
-            g = g + 1j * np.random.default_rng(1).standard_normal(out.shape)
-        (ours,) = wg.autograd.grad(out, x, wg.Tensor(g))
-        kwargs = {{"axis": "dim"}.get(k, k): v for k, v in case.kwargs.items()}
-        y = torch.tensor(case.args[0], requires_grad=True)
-        (theirs,) = torch.autograd.grad(getattr(torch.fft, name)(y, **kwargs), y, torch.tensor(g))
-        np.testing.assert_allclose(values(ours), theirs.numpy(force=True), rtol=1e-10, atol=1e-12)
-
-    check()
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 8])

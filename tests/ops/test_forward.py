@@ -1,34 +1,22 @@
 """Forward derivatives of every primitive: against its rules, by differences, and on Tensors."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pytest
 
 import wengert as wg
-from tests.ops.cases import (
-    SCALE,
-    Entry,
-    apply,
-    check_examples,
-    function,
-    inexact_results,
-    leaves,
-    tensor,
-    whole,
-)
-from tests.ops.tables import TABLE
+from tests.catalogue.table import TABLE
+from tests.ops.cases import SCALE, Entry, apply, check_examples, function, leaves, whole
 from tests.ops.watching import Call, watched
 from wengert.backends import backend_of, dtype_of, namespaces
 from wengert.compiler.facts import facts_of
-from wengert.interpreters.duals import declared, push
+from wengert.interpreters.duals import push
 from wengert.interpreters.namespaces import differentiable
 from wengert.tape.node import conform
-from wengert.tape.primitive import NOT_IMPLEMENTED, PRIMITIVES
+from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.tensor import Tensor
-from wengert.testing.differences import derivative, to_reals
+from wengert.testing.differences import to_reals
 from wengert.testing.problem import values
 
 TRACKED = [
@@ -160,72 +148,6 @@ def test_forward_rules_are_the_adjoints_of_the_rules(name, kind, backend):
     run(name, kind, backend, check)
 
 
-@contextmanager
-def forward_mode(tangents: dict[int, Any]) -> Iterator[None]:
-    """Carry tangents through all that is computed; they are known by their raw array's id."""
-    alive: list[Any] = []
-
-    def see(call: Call) -> None:
-        alive.append(call)  # an id belongs to another array once its own is gone
-        given = [tangents.get(id(x)) if hasattr(x, "dtype") else None for x in call.inputs]
-        if all(t is None for t in given):
-            return
-        xp = namespaces[type(next(t for t in given if t is not None))]
-        found = push(xp, call.primitive, call.inputs, call.parameters, call.out, given)
-        found = found if call.primitive.several else (found,)
-        for tangent, result in zip(found, call.results, strict=True):
-            if tangent is not None:
-                check_likeness(tangent, result)
-                tangents[id(result)] = tangent
-
-    with watched(see):
-        yield
-
-
-@pytest.mark.parametrize(("name", "kind"), TRACKED)
-def test_forward_rules_agree_with_differences(name, kind, backend):
-    """Along one random direction in all inputs of a row's function."""
-    entry = TABLE[name]
-    call = function(name, entry)
-
-    def check(case):
-        points = case.inexact()
-        if not points:
-            return
-        random = np.random.default_rng(0)
-        direction = [normal(random, x) for x in points]
-        length = np.sqrt(sum(np.linalg.norm(t) ** 2 for t in direction)) or 1.0
-        direction = [t / length for t in direction]
-        inputs = leaves(case)
-        tangents = {id(x._array): tensor(t)._array for x, t in zip(inputs, direction, strict=True)}
-        with forward_mode(tangents):
-            found = inexact_results(apply(call, case, inputs))
-        found = [
-            np.zeros(to_reals(values(y)).size)
-            if id(y._array) not in tangents
-            else numbers(tangents[id(y._array)])
-            for y in found
-        ]
-        if not found:
-            return
-        analytic = np.concatenate(found)
-
-        def line(h):
-            moved = [tensor(p + h * t) for p, t in zip(points, direction, strict=True)]
-            made = inexact_results(apply(call, case, moved))
-            return np.concatenate([to_reals(values(y)) for y in made])
-
-        def tolerance(estimate):
-            return 1e-8 + 1e-6 * abs(estimate.value) + estimate.rounding
-
-        estimate = derivative(line, 2.0**-8, lambda e: bool(np.all(e.error <= tolerance(e) / 4)))
-        assert np.all(abs(analytic - estimate.value) <= tolerance(estimate)), (
-            f"forward: {analytic}\ndifferences: {estimate.value}"
-        )
-
-    run(name, kind, backend, check)
-
-
 @pytest.mark.parametrize(("name", "kind"), TRACKED)
 def test_tangents_of_tensors_can_be_differentiated(name, kind, backend):
     """On Tensors the tangent has the same bits, and reverse over forward is reverse over reverse.
@@ -292,15 +214,6 @@ def gradients(outputs, seeds, inputs):
 def close(a, b):
     scale = max(1.0, float(np.max(np.abs(b), initial=0.0)))
     np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11 * scale)
-
-
-@pytest.mark.parametrize("name", sorted(TABLE))
-def test_every_rule_has_a_forward_rule(name):
-    primitive = PRIMITIVES[name]
-    for argument in primitive.rules:
-        assert declared(primitive, argument) is not NOT_IMPLEMENTED, (
-            f"{name} has no forward rule for {argument}"
-        )
 
 
 MOVING = [(name, kind) for name, kind in TRACKED if facts_of(PRIMITIVES[name]).moves]

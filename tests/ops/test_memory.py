@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.catalogue.table import TABLE
 from tests.ops.cases import apply, check_examples, function, inexact_results, leaves
-from tests.ops.tables import TABLE
 from wengert.tape.hooks import Packed
 from wengert.tape.node import AccumulateGrad, Output
 from wengert.tape.record import argument_names
@@ -39,77 +39,58 @@ def arrays_saved(results):
     return [x for x in flat if hasattr(x, "dtype") and hasattr(x, "shape")]
 
 
-def each(name):
-    entry = TABLE[name]
-    return getattr(entry, entry.kinds()[0])
+def saved_is_what_the_rules_of_tracked_inputs_name(name, case):
+    _, results = recorded(name, case)
+    for node in operations(results):
+        primitive = node.plan.primitive
+        wanted = [
+            argument
+            for position, parent in enumerate(node.parents)
+            if parent is not None
+            for argument in argument_names(primitive.rule(position))[2:]
+        ]
+        if primitive.shared:
+            wanted += argument_names(primitive.shared)[2:]
+        assert len(node.saved) == len(wanted)
+        for value, argument in zip(node.saved, wanted, strict=True):
+            if argument.endswith("_shape") and argument != primitive.variadic:
+                assert isinstance(value, tuple) and not any(hasattr(n, "dtype") for n in value)
+            if argument == "out" and not primitive.several:
+                assert value.shape == node.shape
+            # A Tensor would hold its own node, and so make a cycle.
+            assert not isinstance(value, wg.Tensor)
 
 
-@pytest.mark.parametrize("name", TRACKED)
-def test_saved_is_exactly_what_the_rules_of_tracked_inputs_name(name):
-    def check(case):
-        _, results = recorded(name, case)
-        for node in operations(results):
-            primitive = node.plan.primitive
-            wanted = [
-                argument
-                for position, parent in enumerate(node.parents)
-                if parent is not None
-                for argument in argument_names(primitive.rule(position))[2:]
-            ]
-            if primitive.shared:
-                wanted += argument_names(primitive.shared)[2:]
-            assert len(node.saved) == len(wanted)
-            for value, argument in zip(node.saved, wanted, strict=True):
-                if argument.endswith("_shape") and argument != primitive.variadic:
-                    assert isinstance(value, tuple) and not any(hasattr(n, "dtype") for n in value)
-                if argument == "out" and not primitive.several:
-                    assert value.shape == node.shape
-                # A Tensor would hold its own node, and so make a cycle.
-                assert not isinstance(value, wg.Tensor)
-
-    check_examples(3, check, each(name))
-
-
-@pytest.mark.parametrize("name", TRACKED)
-def test_graphs_are_freed_without_the_garbage_collector(name):
+def graphs_are_freed_without_the_garbage_collector(name, case):
     """Also those of gradients, which hold on to the graph that they were computed from."""
-
-    def check(case):
-        inputs, results = recorded(name, case)
-        tracked = [r for r in results if r._node is not None]
-        if not tracked:
-            return
-        seeds = [wg.ones_like(r) for r in tracked]
-        gradients = wg.autograd.grad(tracked, inputs, seeds, create_graph=True, allow_unused=True)
-        roots = [*tracked, *(g for g in gradients if g is not None)]
-        watched = [weakref.ref(node) for node in operations(roots)]
-        del results, tracked, roots, gradients
-        assert not [node() for node in watched if node() is not None]
-
-    run_without_collector(each(name), check)
+    gc.disable()
+    inputs, results = recorded(name, case)
+    tracked = [r for r in results if r._node is not None]
+    if not tracked:
+        return
+    seeds = [wg.ones_like(r) for r in tracked]
+    gradients = wg.autograd.grad(tracked, inputs, seeds, create_graph=True, allow_unused=True)
+    roots = [*tracked, *(g for g in gradients if g is not None)]
+    watched = [weakref.ref(node) for node in operations(roots)]
+    del results, tracked, roots, gradients
+    assert not [node() for node in watched if node() is not None]
 
 
-@pytest.mark.parametrize("name", TRACKED)
-def test_a_sweep_releases_what_was_saved(name):
-    def check(case):
-        _, results = recorded(name, case)
-        tracked = [r for r in results if r._node is not None]
-        if not tracked:
-            return
-        nodes = operations(tracked)
-        wg.autograd.backward(tracked, [wg.ones_like(r) for r in tracked])
-        assert all(node.saved is None for node in nodes)
-        if any(node.operation == name for node in nodes):
-            with pytest.raises(RuntimeError, match="backward through the graph a second time"):
-                wg.autograd.backward(tracked, [wg.ones_like(r) for r in tracked])
-
-    check_examples(3, check, each(name))
+def a_sweep_releases_what_was_saved(name, case):
+    _, results = recorded(name, case)
+    tracked = [r for r in results if r._node is not None]
+    if not tracked:
+        return
+    nodes = operations(tracked)
+    wg.autograd.backward(tracked, [wg.ones_like(r) for r in tracked])
+    assert all(node.saved is None for node in nodes)
+    if any(node.operation == name for node in nodes):
+        with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+            wg.autograd.backward(tracked, [wg.ones_like(r) for r in tracked])
 
 
-@pytest.mark.parametrize("name", TRACKED)
-def test_saved_values_that_are_packed_give_the_same_gradients(name):
+def saved_values_that_are_packed_give_the_same_gradients(name, case):
     """What a hook is shown of one value or several comes back to where it was."""
-
     packed = []
 
     def pack(tensor):
@@ -120,32 +101,42 @@ def test_saved_values_that_are_packed_give_the_same_gradients(name):
         at, backend = known
         return wg.from_numpy(packed[at]).to_backend(backend)
 
+    state, found = wg.get_rng_state(), []
+    for context in (nullcontext(), wg.autograd.graph.saved_tensors_hooks(pack, unpack)):
+        wg.set_rng_state(state)
+        with context:
+            inputs, results = recorded(name, case)
+        tracked = [r for r in results if r._node is not None]
+        if not isinstance(context, nullcontext):
+            assert all(isinstance(x, Packed) for x in arrays_saved(tracked))
+        if tracked:
+            seeds = [wg.ones_like(r) for r in tracked]
+            found.append(wg.autograd.grad(tracked, inputs, seeds, materialize_grads=True))
+    for plain, again in zip(*found, strict=True) if found else ():
+        np.testing.assert_array_equal(values(plain), values(again))
+
+
+CHECKS = (
+    saved_is_what_the_rules_of_tracked_inputs_name,
+    graphs_are_freed_without_the_garbage_collector,
+    a_sweep_releases_what_was_saved,
+    saved_values_that_are_packed_give_the_same_gradients,
+)
+
+
+@pytest.mark.parametrize("name", TRACKED)
+def test_what_is_saved_and_let_go(name):
+    entry = TABLE[name]
+
     def check(case):
-        state, found = wg.get_rng_state(), []
-        for context in (nullcontext(), wg.autograd.graph.saved_tensors_hooks(pack, unpack)):
-            wg.set_rng_state(state)
-            with context:
-                inputs, results = recorded(name, case)
-            tracked = [r for r in results if r._node is not None]
-            if not isinstance(context, nullcontext):
-                assert all(isinstance(x, Packed) for x in arrays_saved(tracked))
-            if tracked:
-                seeds = [wg.ones_like(r) for r in tracked]
-                found.append(wg.autograd.grad(tracked, inputs, seeds, materialize_grads=True))
-        for plain, again in zip(*found, strict=True) if found else ():
-            np.testing.assert_array_equal(values(plain), values(again))
-
-    check_examples(2, check, each(name))
-
-
-def run_without_collector(strategy, check):
-    def checked(case):
         enabled = gc.isenabled()
-        gc.disable()
         try:
-            check(case)
+            for each in CHECKS:
+                each(name, case)
+                if enabled:
+                    gc.enable()
         finally:
             if enabled:
                 gc.enable()
 
-    check_examples(3, checked, strategy)
+    check_examples(3, check, getattr(entry, entry.kinds()[0]))

@@ -5,6 +5,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 import wengert as wg
 from tests.project import stubs
 from tests.restoring import restore
+from tests.walking import walk
 from wengert.backends import Backend
 from wengert.names import HINTS
 from wengert.ops import methods, operators
@@ -201,30 +203,31 @@ def mentioned(text: str) -> list[str]:
     return re.findall(r"\bwg\.([\w.]*\w)", text)
 
 
-@pytest.mark.parametrize(
-    ("place", "name"),
-    [(place, name) for place in HINTS if place[0] == "w" for name in HINTS[place]],
-)
-def test_functions_of_others_are_told(place: str, name: str) -> None:
-    module, text = importlib.import_module(place), HINTS[place][name]
-    assert not hasattr(module, name)
-    with pytest.raises(AttributeError, match=f"{place}.* has no attribute .*; use ") as told:
-        getattr(module, name)
-    assert text in str(told.value)
-    for path in mentioned(text):
-        found: Any = wg
-        for part in path.split("."):
-            found = getattr(found, part)
-    for method in re.findall(r"\bx\.(\w+)", text):
-        assert hasattr(wg.Tensor, method)
-    for function in re.findall(r"\bnp\.(\w+)", text):
-        assert hasattr(np, function)
+def test_functions_of_others_are_told() -> None:
+    def check(name: str, place: str) -> None:
+        module, text = importlib.import_module(place), HINTS[place][name]
+        assert not hasattr(module, name)
+        with pytest.raises(AttributeError, match=f"{place}.* has no attribute .*; use ") as told:
+            getattr(module, name)
+        assert text in str(told.value)
+        for path in mentioned(text):
+            attrgetter(path)(wg)
+        for method in re.findall(r"\bx\.(\w+)", text):
+            assert hasattr(wg.Tensor, method)
+        for function in re.findall(r"\bnp\.(\w+)", text):
+            assert hasattr(np, function)
+
+    places = [place for place in HINTS if place[0] == "w"]
+    walk([(name, place) for place in places for name in HINTS[place]], check, whole=True)
 
 
-@pytest.mark.parametrize("name", sorted({*wg.special.__all__} - {*dir(wg)}))
-def test_special_functions_are_told(name: str) -> None:
-    with pytest.raises(AttributeError, match=rf"no attribute '{name}'; use wg\.special\.{name}$"):
-        getattr(wg, name)
+def test_special_functions_are_told() -> None:
+    def check(name: str) -> None:
+        text = rf"no attribute '{name}'; use wg\.special\.{name}$"
+        with pytest.raises(AttributeError, match=text):
+            getattr(wg, name)
+
+    walk([(name,) for name in {*wg.special.__all__} - {*dir(wg)}], check, whole=True)
 
 
 @pytest.mark.parametrize(
@@ -236,18 +239,23 @@ def test_special_functions_have_names_alike(name: str, hint: str) -> None:
     assert str(told.value) == f"module 'wengert.special' has no attribute {name!r}{hint}"
 
 
-@pytest.mark.parametrize("name", sorted(operators.FOREIGN))
-def test_methods_of_others_are_told(name: str) -> None:
+def test_methods_of_others_are_told() -> None:
     x = wg.asarray(SQUARE)
-    assert not hasattr(x, name)
-    with pytest.raises(AttributeError, match=rf"'Tensor' object has no attribute '{name}'; use "):
-        getattr(x, name)
-    assert name not in dir(x)
-    text = HINTS["Tensor"].get(name) or HINTS["wengert"][name]
-    for method in re.findall(r"\bx\.(\w+)", text):
-        assert hasattr(x, method)
-    for path in mentioned(text):
-        assert hasattr(wg, path.partition(".")[0])
+
+    def check(name: str) -> None:
+        assert not hasattr(x, name)
+        with pytest.raises(
+            AttributeError, match=rf"'Tensor' object has no attribute '{name}'; use "
+        ):
+            getattr(x, name)
+        assert name not in dir(x)
+        text = HINTS["Tensor"].get(name) or HINTS["wengert"][name]
+        for method in re.findall(r"\bx\.(\w+)", text):
+            assert hasattr(x, method)
+        for path in mentioned(text):
+            assert hasattr(wg, path.partition(".")[0])
+
+    walk([(name,) for name in operators.FOREIGN], check, whole=True)
 
 
 def test_what_a_room_gives_or_two_rooms_refuse_is_listed_by_what_is_there() -> None:

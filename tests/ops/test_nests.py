@@ -8,11 +8,7 @@ import pytest
 import wengert as wg
 from wengert.backends import Backend, BackendError
 
-MAKERS = {
-    "asarray": wg.asarray,
-    "tensor": wg.tensor,
-    "as_tensor": wg.as_tensor,
-}
+MAKERS = {"asarray": wg.asarray, "tensor": wg.tensor, "as_tensor": wg.as_tensor}
 X = np.array([0.5, -1.5, 2.0])
 
 #: Functions of three numbers, in which arrays are made by ``a`` of nests.

@@ -122,7 +122,7 @@ def blocks(request: pytest.FixtureRequest) -> Any:
         yield
 
 
-@pytest.mark.whole
+@pytest.mark.sampled(4)
 @pytest.mark.usefixtures("blocks")
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
 @pytest.mark.parametrize("case", OPTIONS)

@@ -73,7 +73,7 @@ def agree(name: str, x: Any, **options: Any) -> None:
             np.testing.assert_allclose(found, expected, rtol=fine, atol=20 * fine)
 
 
-@pytest.mark.whole
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "uint8", "int64"])
 @pytest.mark.parametrize("what", ["", "ties", "nan", "infinite"])
 @pytest.mark.parametrize("case", MAXIMA)

@@ -8,28 +8,22 @@ import pytest
 
 import wengert as wg
 from backend_check.calls import FUNCTIONS, prepare
+from tests import walking
 from tests.ops.references import reference
 from tests.ops.spaces import ELSEWHERE, SPACES, options, pairs, spaces
+from tests.walking import walk
 from wengert.interpreters.batched import Batched
 from wengert.interpreters.lifted import new_level
 from wengert.testing import gradcheck
 from wengert.testing.problem import values
 
-
-def shown(chosen):
-    return "-".join(f"{k}={v}" for k, v in chosen.items() if not isinstance(v, np.ndarray | list))
+NAMES = [*dict.fromkeys(name for names, _ in SPACES for name in names.split())]
 
 
-def calls():
-    """All pairs of all functions; the first of each function is marked `whole`."""
-    for name in dict.fromkeys(name for names, _ in SPACES for name in names.split()):
-        found = [chosen for space in spaces(name) for chosen in pairs(space)]
-        for at, chosen in enumerate(found):
-            marks = () if at else pytest.mark.whole
-            yield pytest.param(name, chosen, id=f"{name}-{shown(chosen)}", marks=marks)
-
-
-CALLS = [*calls()]
+def calls(name):
+    """All pairs of the values of a function's options; the quick choice takes two or three."""
+    found = [chosen for space in spaces(name) for chosen in pairs(space)]
+    return found[:: 1 + len(found) // 2 * (walking.chosen.shares.get("numpy", 1) > 1)]
 
 
 @pytest.fixture(autouse=True)
@@ -38,15 +32,16 @@ def on_numpy():
         yield
 
 
-#: Layers hand theirs on to functions.
-NAMES = [name for name in FUNCTIONS if not name.startswith(("nn.", "init.", "optim."))]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_option_has_its_values(name):
-    for option in options(name):
-        several = any(isinstance(space.get(option), tuple) for space in spaces(name))
-        assert several or (name, option) in ELSEWHERE, f"tests/ops/spaces.py: {name} has {option}"
+def test_every_option_has_its_values():
+    missing = [
+        (name, option)
+        for name in FUNCTIONS
+        if not name.startswith(("nn.", "init.", "optim."))  # layers hand theirs on to functions
+        for option in options(name)
+        if not any(isinstance(space.get(option), tuple) for space in spaces(name))
+        and (name, option) not in ELSEWHERE
+    ]
+    assert not missing, "tests/ops/spaces.py lacks them"
 
 
 def test_each_pair_of_values_is_chosen():
@@ -60,42 +55,47 @@ def test_each_pair_of_values_is_chosen():
     assert pairs({"a": (1, 2)}) == [{"a": 1}, {"a": 2}]
 
 
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize(("name", "chosen"), CALLS)
-def test_options(name, chosen):
-    function, leaves = prepare(name, chosen)
-    expected = [values(out) for out in function(*map(wg.asarray, leaves))]
-    for ours, theirs in zip(expected, reference(name, chosen) or expected, strict=True):
-        assert ours.shape == np.shape(theirs)
-        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-14)
-    tracked = [wg.asarray(x, requires_grad=True) for x in leaves]
-    if any(out.requires_grad for out in function(*tracked)):
-        assert gradcheck(
-            function,
-            tracked,
-            check_forward_ad=True,
-            check_batched_grad=True,
-            check_batched_forward_grad=True,
-            fast_mode=True,
-        )
+@pytest.mark.whole
+@pytest.mark.parametrize("name", NAMES)
+def test_options(name):
+    def check(_, chosen):
+        function, leaves = prepare(name, chosen)
+        expected = [values(out) for out in function(*map(wg.asarray, leaves))]
+        for ours, theirs in zip(expected, reference(name, chosen) or expected, strict=True):
+            assert ours.shape == np.shape(theirs)
+            np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-14)
+        tracked = [wg.asarray(x, requires_grad=True) for x in leaves]
+        if any(out.requires_grad for out in function(*tracked)):
+            assert gradcheck(
+                function,
+                tracked,
+                check_forward_ad=True,
+                check_batched_grad=True,
+                check_batched_forward_grad=True,
+                fast_mode=True,
+            )
+
+    walk([(name, chosen) for chosen in calls(name)], check, whole=True)
 
 
-#: Each member of a batch, and each call of a program, has random numbers of its own.
-SAME_AGAIN = [param._replace(marks=()) for param in CALLS if param.values[0] != "F.dropout"]
+@pytest.mark.whole
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "F.dropout"])
+def test_options_in_batches_and_compiled(name, saved):
+    """Of a dropout each member of a batch and each call of a program has its own numbers."""
 
+    def check(_, chosen):
+        function, leaves = prepare(name, chosen)
+        level = new_level()
+        members = [[x, x * 0.9] for x in leaves]
+        batched = function(*(wg.Tensor(Batched(np.stack(each), level)) for each in members))
+        for k, each in enumerate(zip(*members, strict=True)):
+            for ours, theirs in zip(batched, function(*map(wg.asarray, each)), strict=True):
+                assert tuple(ours.shape) == theirs.shape
+                found = ours._array.inner[k] if isinstance(ours._array, Batched) else values(ours)
+                np.testing.assert_allclose(found, values(theirs), rtol=1e-12, atol=1e-14)
+        check_compiled(function, leaves, saved)
 
-@pytest.mark.parametrize(("name", "chosen"), SAME_AGAIN)
-def test_options_in_batches_and_compiled(name, chosen, saved):
-    function, leaves = prepare(name, chosen)
-    level = new_level()
-    members = [[x, x * 0.9] for x in leaves]
-    batched = function(*(wg.Tensor(Batched(np.stack(each), level)) for each in members))
-    for k, each in enumerate(zip(*members, strict=True)):
-        for ours, theirs in zip(batched, function(*map(wg.asarray, each)), strict=True):
-            assert tuple(ours.shape) == theirs.shape
-            found = ours._array.inner[k] if isinstance(ours._array, Batched) else values(ours)
-            np.testing.assert_allclose(found, values(theirs), rtol=1e-12, atol=1e-14)
-    check_compiled(function, leaves, saved)
+    walk([(name, chosen) for chosen in calls(name)], check, whole=True)
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import reject
 
 import wengert as wg
+from tests.catalogue.table import TABLE
 from tests.ops.cases import apply, check_examples, function, inexact_results, is_variable, leaves
-from tests.ops.tables import TABLE
 from wengert.testing.problem import values
 
 pytestmark = pytest.mark.oracle
@@ -58,10 +58,7 @@ def wengert(name, entry, case):
 
 
 #: What PyTorch says of numbers modulo arrays, and of an array between bounds that are empty.
-FAULTS = (
-    "derivative for aten::remainder is not implemented",
-    "match the broadcast shape",
-)
+FAULTS = ("derivative for aten::remainder is not implemented", "match the broadcast shape")
 
 
 def pytorch(call, case):

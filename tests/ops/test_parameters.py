@@ -9,15 +9,9 @@ import pytest
 import wengert as wg
 from backend_check.calls import FUNCTIONS, arguments, call, parameters, results
 from tests.ops.parameters import kinds, row_of
+from tests.walking import walk
 from wengert.testing import gradcheck, gradgradcheck
 from wengert.testing.problem import values
-
-#: Options whose errors are others': of what is no dtype, no device, no integers, no generator.
-OTHER_ERRORS = (
-    *("dtype", "device", "name", "stream", "kind", "to", "array", "x", "tensor", "key"),
-    "generator",
-)
-
 
 #: Options that nothing reads: NumPy has one device.
 UNREAD = ("inplace", "device")
@@ -25,27 +19,31 @@ UNREAD = ("inplace", "device")
 BACKENDS = ("numpy", "torch")
 
 
-@pytest.fixture
-def on(request):
-    pytest.importorskip(request.param)
-    with wg.use_backend(request.param):
-        yield request.param
+def walked(wanted, *left_out):
+    """Check each parameter of a kind, on each backend, also by position."""
+
+    def decorate(check):
+        @pytest.mark.parametrize("on", BACKENDS)
+        def test(on):
+            pytest.importorskip(on)
+            with wg.use_backend(on):
+                walk(rows(on, wanted, left_out), check, backend=on)
+
+        return test
+
+    return decorate
 
 
-def walk(wanted, *left_out):
-    """For each parameter of a kind: backend, function, parameter, whether it goes by position."""
-    cases = [
-        pytest.param(backend, name, parameter, positional, id=f"{backend}-{name}-{parameter}{how}")
-        for backend in BACKENDS
-        for name in FUNCTIONS
-        if not name.startswith(left_out) and (backend == "numpy" or row_of(FUNCTIONS[name]) is None)
-        for parameter, kind in kinds(name).items()
-        if kind == wanted and parameter not in UNREAD
-        for positional, how in ((False, ""), (True, "-by-position"))
-        if not positional or has_choice(name, parameter)
-    ]
-    arguments = ("on", "name", "parameter", "positional")
-    return pytest.mark.parametrize(arguments, cases, indirect=["on"])
+def rows(backend, wanted, left_out):
+    """Functions, parameters, and whether these go by position."""
+    for name in FUNCTIONS:
+        if name.startswith(left_out) or (backend != "numpy" and row_of(FUNCTIONS[name])):
+            continue
+        for parameter, kind in kinds(name).items():
+            if kind == wanted and parameter not in UNREAD:
+                yield name, parameter, False
+                if has_choice(name, parameter):
+                    yield name, parameter, True
 
 
 def has_choice(name, parameter):
@@ -126,18 +124,20 @@ FOLLOWED = {
 }
 
 
-@walk("differentiable", "nn.")
-def test_a_differentiable_parameter_has_a_derivative(on, name, parameter, positional):
+@walked("differentiable", "nn.")
+def test_a_differentiable_parameter_has_a_derivative(name, parameter, positional):
     function, leaves = function_of(name, parameter, positional)
     assert leaves, f"{name} has no call with {parameter}"
     outs = function(*leaves)
     assert any(out.requires_grad for out in outs), "the derivative is lost"
+    if positional:  # which is the same call
+        return
     assert gradcheck(function, leaves, check_forward_ad=True)
     assert gradgradcheck(function, leaves, fast_mode=True)
 
 
-@walk("constant", "nn.", "init.", "optim.")
-def test_a_constant_parameter_has_the_derivative_zero(on, name, parameter, positional):
+@walked("constant", "nn.", "init.", "optim.")
+def test_a_constant_parameter_has_the_derivative_zero(name, parameter, positional):
     function, leaves = function_of(name, parameter, positional)
     for out in function(*leaves):
         if out.requires_grad:
@@ -152,8 +152,8 @@ def test_a_constant_parameter_has_the_derivative_zero(on, name, parameter, posit
         assert not values(tangent).any()
 
 
-@walk("undefined")
-def test_an_undefined_derivative_is_an_error_where_it_is_used(on, name, parameter, positional):
+@walked("undefined")
+def test_an_undefined_derivative_is_an_error_where_it_is_used(name, parameter, positional):
     function, leaves = function_of(name, parameter, positional)
     out = function(*leaves)[0]
     own = name.rpartition(".")[2]
@@ -172,9 +172,9 @@ def given_option(name, parameter, value):
     return given
 
 
-@walk("option")
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
-def test_an_option_loses_no_derivative_without_a_word(on, name, parameter, positional):
+@walked("option")
+def test_an_option_loses_no_derivative_without_a_word(name, parameter, positional):
     """A tracked Tensor there is differentiated, or an error, or a warning of the program's line."""
     for number in VALUES:
         value = leaf(number)
@@ -189,8 +189,8 @@ def test_an_option_loses_no_derivative_without_a_word(on, name, parameter, posit
             assert flows(out, value) or said(told) or keeps(out, value), f"{number} is dropped"
 
 
-@walk("option", "optim.")
-def test_an_option_loses_no_derivative_in_a_transform(on, name, parameter, positional):
+@walked("option", "optim.")
+def test_an_option_loses_no_derivative_in_a_transform(name, parameter, positional):
     for number in VALUES:
         ran = False
 
@@ -250,13 +250,14 @@ NUMBERS += [
 ]
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize(("name", "parameter"), NUMBERS)
-def test_what_is_no_number_is_refused_by_its_name(name, parameter):
-    given = others(arguments(name)) | {parameter: "text"}
-    own = re.escape(name.rpartition(".")[2])
-    with pytest.raises(TypeError, match=rf"^{own} takes a number as {parameter}, not 'text'"):
-        call(name, given)
+def test_what_is_no_number_is_refused_by_its_name():
+    def check(name, parameter):
+        given = others(arguments(name)) | {parameter: "text"}
+        own = re.escape(name.rpartition(".")[2])
+        with pytest.raises(TypeError, match=rf"^{own} takes a number as {parameter}, not 'text'"):
+            call(name, given)
+
+    walk(NUMBERS, check, whole=True)
 
 
 def is_variadic(name, parameter):

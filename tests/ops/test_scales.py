@@ -192,8 +192,7 @@ SMOOTH = [lambda d: wg.exp(-d * d), wg.cos, wg.square, lambda d: d]
 
 @pytest.mark.filterwarnings("ignore:(invalid|divide):RuntimeWarning")
 @pytest.mark.parametrize(
-    ("name", "kind"),
-    [*((n, "float64") for n in NORMS), *((n, "complex128") for n in [*NORMS][:6])],
+    ("name", "kind"), [*((n, "float64") for n in NORMS), *((n, "complex128") for n in [*NORMS][:6])]
 )
 def test_smooth_functions_of_a_norm_have_no_finite_second_derivative_at_0(backend, name, kind):
     """In no part of a complex number, either: 0 is wrong."""

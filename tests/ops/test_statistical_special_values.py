@@ -165,9 +165,7 @@ def test_float16_does_not_overflow_on_the_way() -> None:
             assert found.shape == wanted.shape
 
 
-def test_dtype_is_the_results_and_the_cotangent_comes_back_in_the_inputs(
-    backend: Backend,
-) -> None:
+def test_dtype_is_the_results_and_the_cotangent_comes_back_in_the_inputs(backend: Backend) -> None:
     x = wg.asarray(np.array([1.5, 2.5], np.float32), requires_grad=True)
     for function in (wg.sum, wg.prod, wg.cumulative_sum, wg.cumulative_prod):
         y = function(x, dtype=wg.float64)
@@ -176,27 +174,6 @@ def test_dtype_is_the_results_and_the_cotangent_comes_back_in_the_inputs(
         assert g.dtype is wg.float32
     assert not wg.sum(x, dtype=wg.int64).requires_grad
     assert wg.sum(wg.asarray([1, 2], dtype=wg.int32)).dtype is wg.int64
-
-
-def test_bad_arguments() -> None:
-    x = wg.asarray(np.zeros((2, 3)))
-    for function in (wg.sum, wg.mean, wg.max, wg.min, wg.prod, wg.var, wg.std):
-        with pytest.raises(IndexError, match="out of bounds"):
-            function(x, axis=2)
-        with pytest.raises(ValueError, match="out of bounds"):
-            function(x, axis=(0, -3))
-        with pytest.raises(ValueError, match="twice"):
-            function(x, axis=(1, -1))
-        with pytest.raises(TypeError, match="asarray"):
-            function([1.0, 2.0], axis=0)
-    for function in (wg.mean, wg.var, wg.std):
-        with pytest.raises(TypeError, match="not int64"):
-            function(wg.asarray([1, 2]))
-    for function in (wg.cumulative_sum, wg.cumulative_prod):
-        with pytest.raises(ValueError, match="needs axis="):
-            function(x)
-        with pytest.raises(ValueError, match="needs axis="):
-            function(wg.asarray(1.0))
 
 
 @pytest.mark.parametrize("length", [0, 1, 2, 7])

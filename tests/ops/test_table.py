@@ -9,10 +9,12 @@ from hypothesis.errors import NoSuchExample
 
 import wengert as wg
 import wengert.optim
+from tests.catalogue.table import TABLE
 from tests.ops.cases import apply, function, inexact_results, leaves
-from tests.ops.tables import TABLE
+from tests.walking import walk
 from wengert.backends import namespaces
 from wengert.backends.backend import composites
+from wengert.interpreters.duals import declared
 from wengert.tape.primitive import NOT_IMPLEMENTED, PRIMITIVES, UNDEFINED, ZERO
 from wengert.tape.sweep import ancestors
 
@@ -26,54 +28,54 @@ def test_every_primitive_has_a_row_and_every_row_a_primitive():
         if getattr(composites.get(name), "__module__", "").startswith("wengert.scipy")
     }
     assert PRIMITIVES.keys() - TABLE.keys() - rooms == set(), (
-        "primitives without a row in tests/ops/tables"
+        "primitives without a row in tests/catalogue"
     )
     assert TABLE.keys() - PRIMITIVES.keys() == set(), "rows without a primitive"
 
 
+def test_a_row_says_three_levels_or_why_not_and_has_forward_rules():
+    def check(name):
+        primitive, entry = PRIMITIVES[name], TABLE[name]
+        rules = primitive.rules
+        assert entry.tracked == bool(rules) or entry.order == 0
+        if entry.tracked and any(rule is not UNDEFINED for rule in rules.values()):
+            assert entry.order == 3
+        else:
+            assert not entry.tracked or entry.order == 0
+        for argument in rules:
+            assert declared(primitive, argument) is not NOT_IMPLEMENTED, argument
+
+    walk([(name,) for name in sorted(TABLE)], check, whole=True)
+
+
 @pytest.mark.parametrize("name", sorted(TABLE))
-def test_the_calls_reach_the_primitive(name):
-    """A row would test nothing if its calls went another way."""
-    entry = TABLE[name]
+def test_the_calls_reach_the_primitive_and_track_each_input(name):
+    """A row would test nothing if its calls went another way, nor a rule that no call needs."""
+    entry, primitive = TABLE[name], PRIMITIVES[name]
     if not entry.tracked:
-        assert not PRIMITIVES[name].rules
+        assert not primitive.rules
         return
-    for kind in entry.kinds():
-        seen = set()
-
-        def reaches(case, seen=seen):
-            results = apply(function(name, entry), case, leaves(case))
-            nodes = [r._node for r in inexact_results(results) if r._node is not None]
-            seen.update(node.operation for node in ancestors(nodes) if hasattr(node, "plan"))
-            return name in seen
-
-        find(getattr(entry, kind), reaches, settings=SEARCH)
-
-
-@pytest.mark.parametrize("name", sorted(TABLE))
-def test_every_differentiable_input_is_tracked_in_some_call(name):
-    """A rule that no call of the row needs would go untested."""
-    entry = TABLE[name]
-    primitive = PRIMITIVES[name]
     wanted = {i for i, x in enumerate(primitive.inputs) if x.lstrip("*") in primitive.rules}
     missing = set(wanted)
     for kind in entry.kinds():
-        if not missing:
-            break
+        reached = False
 
-        def covers(case, missing=missing):
+        def covers(case):
+            nonlocal reached
             results = apply(function(name, entry), case, leaves(case))
             for node in ancestors(r._node for r in inexact_results(results) if r._node is not None):
                 if hasattr(node, "plan") and node.operation == name:
-                    missing -= {
+                    reached = True
+                    missing.difference_update(
                         min(i, len(primitive.inputs) - 1)
                         for i, parent in enumerate(node.parents)
                         if parent is not None
-                    }
-            return not missing
+                    )
+            return reached and not missing
 
         with suppress(NoSuchExample):
             find(getattr(entry, kind), covers, settings=SEARCH)
+        assert reached, f"no {kind} call"
     assert not missing, f"no call differentiates {[primitive.inputs[i] for i in missing]}"
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.catalogue.table import TABLE
 from tests.ops.cases import (
     SCALE,
     apply,
@@ -14,7 +15,6 @@ from tests.ops.cases import (
     leaves,
     tensor,
 )
-from tests.ops.tables import TABLE
 from wengert.testing.conduct import check_precision
 from wengert.testing.problem import values
 
@@ -88,6 +88,14 @@ def check_small(name, entry, case, precision):
         level = [g for g in gradients if g is not None and g._node is not None]
 
 
+def small_check(name, entry, half):
+    def check(case):
+        if case.inexact():
+            check_small(name, entry, case.single(half), 2 if half else 4)
+
+    return check
+
+
 def skip_where_slow(name, backend):
     if backend.name == "jax" and SCALE <= 1:
         pytest.skip("JAX compiles each for each dtype; the wide profile runs it")
@@ -101,40 +109,15 @@ def bytes_a_real(result):
 
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning", "ignore:invalid:RuntimeWarning")
 @pytest.mark.parametrize(("name", "kind"), ROWS)
-def test_single_precision_stays(name, kind, backend):
+def test_single_and_half_precision_stay(name, kind, backend):
     entry = TABLE[name]
     if backend.name in entry.not_on:
         pytest.skip(entry.not_on[backend.name])
-    if not entry.small:
-        pytest.skip("asks for double precision itself")
     skip_where_slow(name, backend)
-    run(
-        backend,
-        getattr(entry, kind),
-        lambda case: check_small(name, entry, case.single(), 4) if case.inexact() else None,
-    )
-
-
-@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning", "ignore:invalid:RuntimeWarning")
-@pytest.mark.parametrize("name", sorted(name for name, e in TABLE.items() if "real" in e.kinds()))
-def test_half_precision_stays(name, backend):
-    entry = TABLE[name]
-    if backend.name in entry.not_on:
-        pytest.skip(entry.not_on[backend.name])
-    try:
-        backend.raw_dtype(wg.float16)
-    except TypeError:
-        pytest.skip(f"{backend.name} has no float16")
-    if not entry.half:
-        pytest.skip("asks for another precision itself")
-    skip_where_slow(name, backend)
-    run(
-        backend,
-        entry.real,
-        lambda case: (
-            check_small(name, entry, case.single(half=True), 2) if case.inexact() else None
-        ),
-    )
+    if entry.small:
+        run(backend, getattr(entry, kind), small_check(name, entry, False))
+    if entry.half and kind == "real" and hasattr(backend.xp, "float16"):
+        run(backend, entry.real, small_check(name, entry, True))
 
 
 @pytest.mark.parametrize("name", sorted(name for name, e in TABLE.items() if e.small))

@@ -165,17 +165,6 @@ def test_small_models_go_the_same_way(benchmarks: ModuleType, label: int) -> Non
             assert np.asarray(g)[index] == pytest.approx(slope, rel=1e-4, abs=1e-6)
 
 
-@pytest.mark.slow
-def test_the_picture(benchmarks: ModuleType, tmp_path: Any) -> None:
-    pytest.importorskip("matplotlib")
-    from benchmarks import plot
-    from benchmarks.timing import Times
-
-    times = Times({plot.PEER: [1.0] * 4, "Wengert": [1.5] * 4, "Wengert compiled": [0.7] * 4})
-    plot.draw({"a model": times, "without a peer": Times({"Wengert": [1.0]})}, tmp_path / "a.png")
-    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
-
-
 @pytest.mark.parametrize("name", ["Rosenbrock", "network"])
 def test_hessians_are_those_of_the_loop(benchmarks: ModuleType, name: str) -> None:
     from benchmarks import hessian
@@ -417,16 +406,6 @@ def test_a_step_on_paper_computes_agrees_and_sums(benchmarks: ModuleType) -> Non
     after += scaling.recursive_doubling(8, scaling.AGREEMENT, network)
     assert scaling.step(training, 8, network, scaling.ring) == pytest.approx(after)
     assert scaling.step(training, 1, network, scaling.ring) == 3
-
-
-@pytest.mark.slow
-def test_the_picture_of_scaling(benchmarks: ModuleType, tmp_path: Any) -> None:
-    pytest.importorskip("matplotlib")
-    from benchmarks import scaling
-
-    scaling.draw(tmp_path / "scaling.png")
-    assert (tmp_path / "scaling.png").read_bytes().startswith(b"\x89PNG")
-    assert scaling.rows()[1][0] == next(iter(scaling.CASES))
 
 
 def test_data_larger_than_memory_gives_one_gradient_both_ways(benchmarks: ModuleType) -> None:

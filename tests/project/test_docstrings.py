@@ -3,6 +3,7 @@
 import ast
 import doctest
 import importlib
+import importlib.util
 import inspect
 import re
 import subprocess
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 import wengert as wg
+from tests.walking import walk
 from wengert.backends import backend, registry
 from wengert.nn.define import Stored
 from wengert.tape.primitive import PRIMITIVES, Declared
@@ -23,22 +25,11 @@ from .test_structure import DOORS, MODULES
 
 #: numpydoc's sections, in their order.
 SECTIONS = [
-    "Parameters",
-    "Attributes",
-    "Returns",
-    "Yields",
-    "Raises",
-    "See Also",
-    "Notes",
-    "References",
-    "Examples",
+    *("Parameters", "Attributes", "Returns", "Yields", "Raises", "See Also", "Notes"),
+    *("References", "Examples"),
 ]
 SOURCES = (
-    "Array API standard",
-    "SciPy: ",
-    "NumPy: ",
-    "PyTorch: ",
-    "array-api-extra",
+    *("Array API standard", "SciPy: ", "NumPy: ", "PyTorch: ", "array-api-extra"),
     "Wengert's own",
 )
 #: Packages whose functions follow a standard or another library, which their notes name.
@@ -53,10 +44,8 @@ OWN = {"manual_seed"}
 STORED = {one for one in vars(wg.nn).values() if inspect.isclass(one) and issubclass(one, Stored)}
 
 
-def documented() -> Iterator[Any]:
-    for name, found in public_names():
-        if callable(found):
-            yield pytest.param(found, id=name.removeprefix("wengert."))
+def documented() -> list[Any]:
+    return [(name.removeprefix("wengert."), x) for name, x in public_names() if callable(x)]
 
 
 def sections(function: Any) -> tuple[str, dict[str, str]]:
@@ -73,36 +62,38 @@ def is_differentiated(function: Any) -> bool:
     return row is not None and not all(isinstance(rule, Declared) for rule in row.rules.values())
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("function", [*documented()])
-def test_docstring_is_complete(function: Any) -> None:
-    text = inspect.getdoc(function)
-    assert text and "\n\n\n" not in text
-    assert max(map(len, text.splitlines())) <= 100
-    head, found = sections(function)
-    assert re.fullmatch(r"[A-Z`0-9][^\n]*\.", head.split("\n\n")[0])
-    assert [*found] == [title for title in SECTIONS if title in found]
-    assert ">>> " in found.get("Examples", "") or function in STORED
-    assert is_in_source(function)
-    if inspect.isclass(function) or function.__name__ in OWN:
-        return
-    if function.__module__.startswith(FOLLOWING):
-        assert any(source in text for source in SOURCES), f"it names one of {SOURCES}"
-        if is_differentiated(function):
-            assert DERIVATIVES.search(text.partition("\n\nExamples\n")[0])
+def test_docstring_is_complete() -> None:
+    def check(_: str, function: Any) -> None:
+        text = inspect.getdoc(function)
+        assert text and "\n\n\n" not in text
+        assert max(map(len, text.splitlines())) <= 100
+        head, found = sections(function)
+        assert re.fullmatch(r"[A-Z`0-9][^\n]*\.", head.split("\n\n")[0])
+        assert [*found] == [title for title in SECTIONS if title in found]
+        assert ">>> " in found.get("Examples", "") or function in STORED
+        assert is_in_source(function)
+        if inspect.isclass(function) or function.__name__ in OWN:
+            return
+        if function.__module__.startswith(FOLLOWING):
+            assert any(source in text for source in SOURCES), f"it names one of {SOURCES}"
+            if is_differentiated(function):
+                assert DERIVATIVES.search(text.partition("\n\nExamples\n")[0])
+
+    walk(documented(), check, whole=True)
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("function", [*documented()])
-def test_described_parameters_are_there(function: Any) -> None:
-    _, found = sections(function)
-    entries = re.findall(r"^(\S.*?)(?: :.*)?$", found.get("Parameters", ""), flags=re.MULTILINE)
-    described = [name.lstrip("*") for names in entries for name in names.split(", ")]
-    names = [*inspect.signature(function).parameters] if described else []
-    assert len({*described}) == len(described)
-    assert {*described} <= {*names}
-    first = [names.index(each.split(", ")[0].lstrip("*")) for each in entries]
-    assert first == sorted(first)
+def test_described_parameters_are_there() -> None:
+    def check(_: str, function: Any) -> None:
+        _, found = sections(function)
+        entries = re.findall(r"^(\S.*?)(?: :.*)?$", found.get("Parameters", ""), re.MULTILINE)
+        described = [name.lstrip("*") for names in entries for name in names.split(", ")]
+        names = [*inspect.signature(function).parameters] if described else []
+        assert len({*described}) == len(described)
+        assert {*described} <= {*names}
+        first = [names.index(each.split(", ")[0].lstrip("*")) for each in entries]
+        assert first == sorted(first)
+
+    walk(documented(), check, whole=True)
 
 
 def test_methods_have_docstrings() -> None:
@@ -147,7 +138,7 @@ def test_without_docstrings() -> None:
 # -- examples ------------------------------------------------------------------------------------
 
 
-def examples() -> Iterator[Any]:
+def examples() -> Iterator[tuple[str, doctest.DocTest]]:
     parser = doctest.DocTestParser()
     for place in MODULES:
         # Their import changes Tensors, or their examples are SciPy's: they have tests of their own.
@@ -163,22 +154,24 @@ def examples() -> Iterator[Any]:
                 for at, one in ((name, found), *((f"{name}.{k}", v) for k, v in members)):
                     text = inspect.getdoc(one) if callable(one) else None
                     if text and ">>> " in text:
-                        test = parser.get_doctest(
-                            text, {"wg": wg, "__name__": "__main__"}, at, None, None
-                        )
-                        yield pytest.param(test, id=at)
+                        names = {"wg": wg, "__name__": "__main__"}
+                        yield at, parser.get_doctest(text, names, at, None, None)
 
 
-@pytest.mark.parametrize("example", [*examples()])
-def test_examples(example: doctest.DocTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    for line in example.examples:
-        found = re.match(r"(?:import|from) (\w+)", line.source)
-        if found:
-            pytest.importorskip(found[1])
-    monkeypatch.setattr(registry, "default", registry.default)
+def test_examples() -> None:
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
-    with wg.use_backend("numpy"):
-        result = doctest.DocTestRunner(optionflags=flags).run(example)
-    for table, name in ((PRIMITIVES, "cube"), (backend.composites, "soft_abs")):
-        table.pop(name, None)  # which an example has added for the whole process
-    assert result.attempted and not result.failed
+
+    def check(_: str, example: doctest.DocTest) -> None:
+        sources = "".join(line.source for line in example.examples)
+        imported = re.findall(r"^(?:import|from) (\w+)", sources, re.MULTILINE)
+        if not all(map(importlib.util.find_spec, imported)):
+            return
+        printed: list[str] = []
+        with pytest.MonkeyPatch.context() as patch, wg.use_backend("numpy"):
+            patch.setattr(registry, "default", registry.default)
+            result = doctest.DocTestRunner(optionflags=flags).run(example, out=printed.append)
+        for table, name in ((PRIMITIVES, "cube"), (backend.composites, "soft_abs")):
+            table.pop(name, None)  # which an example has added for the whole process
+        assert result.attempted and not result.failed, "".join(printed)
+
+    walk(examples(), check)

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.walking import walk
 from wengert.backends import Backend
 from wengert.nn import functional as F
 
@@ -221,28 +222,26 @@ def test_the_whole_interface_of_a_backend_is_on_its_page() -> None:
 ABSENT = {"wg.cat"}
 
 
-@pytest.mark.parametrize(
-    "page",
-    [*PAGES, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))],
-    ids=lambda page: str(page.relative_to(ROOT)),
-)
-def test_names_in_text_exist(page: Path) -> None:
-    text = page.read_text(encoding="utf-8")
-    unknown = set()
-    for found in re.finditer(r"(?<![\w./:-])(?:wg|wengert)((?:\.[A-Za-z_]\w*)+)", text):
-        home: Any = wg
-        path = "wengert"
-        for name in found[1][1:].split("."):
-            path = f"{path}.{name}"
-            try:
-                home = getattr(home, name)
-            except AttributeError:
+def test_names_in_text_exist() -> None:
+    def check(_: str, page: Path) -> None:
+        text, unknown = page.read_text(encoding="utf-8"), set()
+        for found in re.finditer(r"(?<![\w./:-])(?:wg|wengert)((?:\.[A-Za-z_]\w*)+)", text):
+            home: Any = wg
+            path = "wengert"
+            for name in found[1][1:].split("."):
+                path = f"{path}.{name}"
                 try:
-                    home = importlib.import_module(path)
-                except ImportError:
-                    unknown.add(found[0])
-                    break
-    assert unknown <= ABSENT
+                    home = getattr(home, name)
+                except AttributeError:
+                    try:
+                        home = importlib.import_module(path)
+                    except ImportError:
+                        unknown.add(found[0])
+                        break
+        assert unknown <= ABSENT, unknown - ABSENT
+
+    pages = [*PAGES, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    walk([(str(page.relative_to(ROOT)), page) for page in pages], check)
 
 
 #: The most words of a sentence, and how many of them may be "which" or "that".

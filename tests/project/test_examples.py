@@ -27,6 +27,7 @@ def digits() -> ModuleType:
     return load("examples", "digits")
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 def test_digits_learns(digits: ModuleType, tmp_path: Path, capsys: Any) -> None:
     with wg.use_backend("numpy"):
@@ -36,6 +37,7 @@ def test_digits_learns(digits: ModuleType, tmp_path: Path, capsys: Any) -> None:
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 def test_onnxruntime_alone_learns_as_eager_code_does(tmp_path: Path) -> None:
     for library in ("sklearn", "ndonnx", "onnxruntime"):
@@ -44,6 +46,7 @@ def test_onnxruntime_alone_learns_as_eager_code_does(tmp_path: Path) -> None:
     assert in_onnxruntime >= 0.97 and abs(in_onnxruntime - eager) < 0.01
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 def test_digits_saves_what_it_has_learnt(digits: ModuleType, tmp_path: Path) -> None:
     from safetensors.numpy import load_file
@@ -79,6 +82,7 @@ def test_digits_starts_alike_and_trains_alike_everywhere(
         np.testing.assert_allclose(here[name], expected, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 def test_digits_compiled_trains_as_it_does_eagerly(
     digits: ModuleType, tmp_path: Path, backend: Any
@@ -147,6 +151,7 @@ COMPILED = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 @COMPILED
 def test_curve_fitting_finds_what_is_certified(
@@ -165,6 +170,7 @@ def test_curve_fitting_finds_what_is_certified(
 
 
 @COMPILED
+@pytest.mark.ci
 @pytest.mark.slow
 def test_inverse_problem_finds_the_conductivity(
     tmp_path: Path, capsys: Any, options: list[str]
@@ -220,6 +226,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return made
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*TRAINING, "digits"])
 def test_a_stopped_run_ends_with_the_same_bits(
@@ -252,6 +259,7 @@ def test_a_stopped_run_ends_with_the_same_bits(
         assert "ran eagerly" not in str(function.report)
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TRAINING)
 def test_training_runs_compiled_as_eagerly_everywhere(
@@ -274,12 +282,14 @@ def test_training_runs_compiled_as_eagerly_everywhere(
     assert compiled
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 def test_tabular_judges_patients(tmp_path: Path) -> None:
     with wg.use_backend("numpy"):
         assert loaded("tabular").main(["--output", str(tmp_path)]) > 0.95
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 def test_convolution_reads_digits(tmp_path: Path, capsys: Any) -> None:
     with wg.use_backend("numpy"):
@@ -288,6 +298,7 @@ def test_convolution_reads_digits(tmp_path: Path, capsys: Any) -> None:
     assert f"{accuracy:.2%} of 360 held-out digits" in capsys.readouterr().out
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 def test_transformer_does_better_than_counts(tmp_path: Path, capsys: Any) -> None:
     example = loaded("transformer")
@@ -324,6 +335,7 @@ def test_transformer_sees_nothing_of_what_it_predicts() -> None:
     assert wg.all(before[:, 39:] != after[:, 39:])
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 def test_uncertainty_holds_what_it_promises(tmp_path: Path, capsys: Any) -> None:
     stats = pytest.importorskip("scipy.stats")
@@ -354,6 +366,7 @@ def test_widths_are_the_least_that_hold_their_share(level: float) -> None:
     assert calibrated(errors[:5], level) == (math.inf if level >= 0.9 else math.ceil(6 * level))
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 def test_autoencoder_learns_a_plane(tmp_path: Path) -> None:
     with wg.use_backend("numpy"):
@@ -390,6 +403,7 @@ def test_the_autoencoder_s_loss_is_the_bound(monkeypatch: Any) -> None:
     np.testing.assert_allclose(found.detach().numpy(), expected + divergence, rtol=1e-5)
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 def test_search_finds_what_learns_on_processes_as_in_this_one(capsys: Any) -> None:
     """Models and compiled steps are pickled, and reach the same."""

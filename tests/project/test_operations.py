@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.__main__ import rows
 from wengert.backends import Backend
 from wengert.compiler import CompileError
 from wengert.compiler.facts import FACTS, Facts, involution
@@ -270,3 +271,10 @@ def test_files_of_special_functions_are_listed() -> None:
     for path in Path(special.__file__).parent.glob("[!_]*.py"):
         names = {*getattr(import_module(f"wengert.ops.special.{path.stem}"), "__all__", ())}
         assert names <= {*special.__all__}, f"{path.stem} is not in _LATE of ops/special"
+
+
+def test_the_rows_of_a_function_are_found() -> None:
+    found = {path.name: text for path, _, text in rows("softplus")}
+    assert found["special.py"].startswith("softplus: Entry(")
+    assert "m.softplus" in found["table.py"]
+    assert [*rows("no_function")] == []

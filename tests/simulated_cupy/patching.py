@@ -10,15 +10,7 @@ import cupy
 import cupy._core as core
 from cupy._core import _gufuncs
 
-from tests.simulated_cupy import (
-    arrays,
-    devices,
-    kernels,
-    libraries,
-    nccl,
-    routines,
-    ufuncs,
-)
+from tests.simulated_cupy import arrays, devices, kernels, libraries, nccl, routines, ufuncs
 
 #: What is replaced in `cupy._core` and wherever CuPy imports it from there.
 _COMPILED = {

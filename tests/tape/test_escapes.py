@@ -38,12 +38,7 @@ ESCAPES: dict[str, tuple[Any, str]] = {
     "math.fsum": (lambda x: math.fsum(x), "wg.stack"),
     "math.floor": (lambda x: math.floor(x[0]), "wg.stack"),
     "math in a map": (lambda x: list(map(math.exp, x)), "wg.stack"),
-    "over two lines": (
-        lambda x: math.sin(
-            x[0],
-        ),
-        "wg.stack",
-    ),
+    "over two lines": (lambda x: math.sin(x[0]), "wg.stack"),
     "a scalar type": (lambda x: np.float64(x[0]), "wg.stack"),
     "np.array": (lambda x: np.array([x[0], x[1]]), "wg.stack"),
     "np.asarray": (lambda x: np.asarray(x), "wg.stack"),

@@ -63,14 +63,6 @@ def test_nobody_else_sees_the_change(backend):
     np.testing.assert_array_equal(row.numpy(), [[1.0, 2.0]])
 
 
-def test_shape_and_dtype_stay():
-    x = wg.ones((2,), dtype=wg.float32)
-    with pytest.raises(RuntimeError, match="broadcast"):
-        x += wg.ones((3, 2), dtype=wg.float32)
-    x += wg.ones((2,), dtype=wg.float32)
-    assert x.dtype == wg.float32 and x.shape == (2,)
-
-
 def test_an_untracked_tensor_becomes_tracked():
     x, y = leaf(2.0), wg.zeros(1, dtype=wg.float64)
     y += x * 3

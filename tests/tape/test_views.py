@@ -281,9 +281,7 @@ def test_a_training_step_by_hand():
 # -- the warning -----------------------------------------------------------------------------------
 
 
-def test_it_names_both_remedies_once_a_line_and_nothing_has_changed_if_it_is_an_error(
-    backend,
-):
+def test_it_names_both_remedies_once_a_line_and_nothing_has_changed_if_it_is_an_error(backend):
     x = array(4)
     v = x[1:]
     with pytest.raises(wg.ViewWarning, match=r"(?s)x\[1:\] \+= 1 .*x\[1:\]\.clone\(\)"):

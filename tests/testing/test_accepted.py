@@ -57,10 +57,7 @@ RETURNED = {
     "beside a constant one": (lambda x, c: (2 * x, c), [real(3), wg.ones(2, dtype=wg.float64)]),
     "beside an integer": (lambda x: (x * 2, wg.argmax(x)), [real(3)]),
     "beside None": (lambda x: (x * 2, None), [real(3)]),
-    "beside what it does not depend on": (
-        lambda x: (x, wg.ones(2, dtype=wg.float64)),
-        [real(3)],
-    ),
+    "beside what it does not depend on": (lambda x: (x, wg.ones(2, dtype=wg.float64)), [real(3)]),
     "from a module of parameters": (nn.Linear(3, 2, dtype=wg.float64), [real(2, 3)]),
     "with a NumPy argument": (lambda x, a: x * a, [real(3), np.arange(3.0)]),
     "from what it holds": (lambda x: x * HELD, [real(3)]),

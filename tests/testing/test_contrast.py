@@ -338,10 +338,7 @@ def test_likeness_of_complex_derivatives():
     )
     assert likeness(
         found([[2, 3]], [[2, -3]], inputs=[Segment((), True)], results=[Segment((), False)])
-    ) in (
-        "conjugated",
-        "the sign is flipped",
-    )
+    ) in ("conjugated", "the sign is flipped")
     # t -> (2 + 3i) t, of a real number: the second part alone is turned.
     kinds = {"inputs": [Segment((), False)], "results": [Segment((), True)]}
     one = found([[2], [-3]], [[2], [3]], **kinds)

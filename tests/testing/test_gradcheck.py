@@ -471,10 +471,7 @@ def test_a_kink_is_told_from_a_wrong_gradient(plant):
 
 def test_a_point_outside_the_domain():
     x = wg.asarray([1.0, 0.0], dtype=wg.float64).requires_grad_()
-    with (
-        np.errstate(all="ignore"),
-        pytest.raises(GradcheckError, match="not finite"),
-    ):
+    with np.errstate(all="ignore"), pytest.raises(GradcheckError, match="not finite"):
         gradcheck(wg.log, x)
 
 

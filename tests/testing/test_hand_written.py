@@ -35,11 +35,7 @@ def test_right_ones_pass():
         form="vjp",
     )
     check_derivative(
-        lambda a, x: a @ x,
-        lambda a, x, da, dx: da @ x + a @ dx,
-        ("n", "m"),
-        ("m",),
-        form="jvp",
+        lambda a, x: a @ x, lambda a, x, da, dx: da @ x + a @ dx, ("n", "m"), ("m",), form="jvp"
     )
 
 

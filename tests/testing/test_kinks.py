@@ -208,8 +208,7 @@ SEVERAL = {
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(x, marks=pytest.mark.slow if x == "products" else ()) for x in SEVERAL],
+    "name", [pytest.param(x, marks=pytest.mark.slow if x == "products" else ()) for x in SEVERAL]
 )
 def test_operations_that_have_kinks_at_once_are_not_called_wrong(name):
     points = [[0.0] * 2, [1.0] * 4, [1.0, 1.0, -0.5]]

@@ -9,7 +9,6 @@ from wengert.testing import (
     Argument,
     Axis,
     BadlyScaledError,
-    GradcheckError,
     KinkError,
     WrongGradientError,
     check_gradients,
@@ -111,90 +110,11 @@ def test_wrong_at_a_negative_axis_only(plant):
     check_gradients(wrong, ("n", "n"), 1, backends=["numpy"])
 
 
-@pytest.mark.parametrize("where", ["forward", "rule"])
-def test_damage_to_an_input(plant, where):
-    def forward(xp, x):
-        if where == "forward":
-            x += 1
-        return xp.multiply(x, x)
-
-    def rule(xp, g, x):
-        out = xp.multiply(xp.multiply(g, x), 2)
-        if where == "rule" and not xp.records and isinstance(x, np.ndarray):
-            x += 1
-        return out
-
-    wrong = plant(forward, x=rule)
-    culprit = "func" if where == "forward" else "the backward pass"
-    caught(
-        GradcheckError,
-        wrong,
-        Argument(("n",)),
-        match=rf"{culprit} changed inputs\[0\] in place",
-        min_side=1,
-    )
-
-
-def test_aliased_gradients(plant):
-    buffers = {}
-
-    def rule(xp, g, x):
-        if xp.records or not isinstance(g, np.ndarray):
-            return xp.multiply(g, xp.multiply(x, 2))
-        buffer = buffers.setdefault(x.shape, np.empty(x.shape))
-        np.multiply(g, x, out=buffer)
-        buffer *= 2
-        return buffer
-
-    wrong = plant(square, x=rule)
-    caught(GradcheckError, wrong, ("n",), match="shares its memory", min_side=1, single=False)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_wrong_dtype(plant, dtype):
-    def rule(xp, g, x):
-        # Exact for these values: nothing but the dtype is wrong.
-        factor = xp.astype(xp.multiply(x, 2), getattr(wg, dtype) if xp.records else _raw(dtype, x))
-        return xp.multiply(xp.astype(g, factor.dtype), factor)
-
-    def _raw(name, x):
-        return getattr(np, name)
-
-    wrong = plant(square, x=rule)
-    where = "float64, returns float32" if dtype == "float32" else "float32, returns float64"
-    caught(GradcheckError, wrong, ("n",), match=where, min_side=1, order=1, forward=False)
-    if dtype == "float64":
-        check_gradients(wrong, ("n",), backends=["numpy"], single=False, order=1, forward=False)
-
-
-def test_results_in_another_precision():
-    def wrong(x):
-        return wg.astype(x, wg.float64)
-
-    caught(GradcheckError, wrong, ..., match="result 0 has dtype float64 where the inputs")
-
-
-def test_a_broken_graph():
-    def wrong(x):
-        return x * x.detach()
-
-    caught(WrongGradientError, wrong, ..., match="gradient is wrong")
-    caught(
-        WrongGradientError, lambda x: wg.exp(x.detach()), ..., match="the graph is broken", order=1
-    )
-
-
 @pytest.mark.slow
 def test_wrong_complex_derivative_only(plant):
     wrong = plant(lambda xp, x: xp.conj(x), x=lambda xp, g: g)
     check_gradients(wrong, ..., backends=["numpy"])
-    caught(
-        WrongGradientError,
-        wrong,
-        ...,
-        match="Im ",
-        dtypes=("float64", "complex128"),
-    )
+    caught(WrongGradientError, wrong, ..., match="Im ", dtypes=("float64", "complex128"))
 
 
 def test_wrong_forward_derivative_only(plant):
@@ -206,11 +126,6 @@ def test_wrong_forward_derivative_only(plant):
     )
     caught(WrongGradientError, lambda x: wrong(x), ..., match="forward derivative is wrong")
     check_gradients(lambda x: wrong(x), ..., backends=["numpy"], forward=False)
-
-
-def test_not_linear_in_the_cotangent(plant):
-    wrong = plant(square, x=lambda xp, g, x: xp.multiply(xp.multiply(g, g), xp.multiply(x, 2)))
-    caught(GradcheckError, wrong, ..., match="linear", order=1, forward=False)
 
 
 # -- a kink, a jump, bad scaling -------------------------------------------------------------------

@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 import wengert as wg
+from tests.catalogue.linear_algebra import both, mixed
 from tests.ops.cases import BOX, DTYPES, Case, elements
-from tests.ops.tables.linear_algebra import both, mixed
 from wengert.ops import linalg
 from wengert.tape.primitive import PRIMITIVES
 from wengert.testing import strategies as ws

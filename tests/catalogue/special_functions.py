@@ -7,8 +7,8 @@ import scipy.special as sc
 from hypothesis import strategies as st
 
 import wengert as wg
+from tests.catalogue.elementwise import PLANE, POSITIVE
 from tests.ops.cases import BOX, Case, Constant, Entry, binary, unary
-from tests.ops.tables.elementwise import PLANE, POSITIVE
 from wengert.tape.primitive import PRIMITIVES
 from wengert.testing import strategies as ws
 

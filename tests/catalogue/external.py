@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from tests.catalogue.conversion import PLANE
 from tests.ops.cases import BOX, Entry, unary
-from tests.ops.tables.conversion import PLANE
 from wengert.compiler.opaque import Call, external
 from wengert.tape.primitive import PRIMITIVES
 

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 import wengert as wg
+from tests.catalogue.derived import OFF_AXES, PLANE, smooth
 from tests.ops.cases import BOX, Case, Constant, Entry, binary, unary
-from tests.ops.tables.derived import OFF_AXES, PLANE, smooth
 from wengert.tape.primitive import PRIMITIVES
 from wengert.testing import strategies as ws
 
@@ -147,7 +147,7 @@ def power_reference(x, exponent):
     return np.power(x, exponent)
 
 
-#: Rows of functions of one array follow from their primitives (`tests.ops.tables.derived`).
+#: Rows of functions of one array follow from their primitives (`tests.catalogue.derived`).
 ELEMENTWISE = {
     # arithmetic
     "add": two(BOX),

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 import wengert as wg
+from tests.catalogue.elementwise import pairs
 from tests.ops.cases import BOX, DTYPES, Case, Entry, elements, reduction
-from tests.ops.tables.elementwise import pairs
 from wengert.testing import strategies as ws
 
 #: Further from 0 than a difference's step, and small enough that products of many stay small.

@@ -6,8 +6,8 @@ import numpy as np
 import scipy.special as sc
 from hypothesis import strategies as st
 
+from tests.catalogue.elementwise import NONZERO, OFF_AXES, PLANE, POSITIVE
 from tests.ops.cases import BOX, Case, Constant, Entry, binary, reduction, unary
-from tests.ops.tables.elementwise import NONZERO, OFF_AXES, PLANE, POSITIVE
 from wengert.tape.primitive import PRIMITIVES
 from wengert.testing import strategies as ws
 

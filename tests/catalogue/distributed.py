@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 import wengert.distributed as wd
+from tests.catalogue.conversion import PLANE
 from tests.ops.cases import BOX, DTYPES, Case, Entry, unary
-from tests.ops.tables.conversion import PLANE
 from wengert.testing import strategies as ws
 
 wd.init()

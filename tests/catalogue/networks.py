@@ -3,8 +3,8 @@
 import numpy as np
 from hypothesis import strategies as st
 
+from tests.catalogue.elementwise import NONZERO
 from tests.ops.cases import BOX, Case, Entry, binary, elements, unary
-from tests.ops.tables.elementwise import NONZERO
 from wengert.nn import functional as F  # registers the primitives
 from wengert.tape.primitive import PRIMITIVES
 from wengert.testing import strategies as ws
