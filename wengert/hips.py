@@ -1,5 +1,7 @@
 """HIPS/autograd's names and conventions over Wengert's transforms and `wengert.numpy`."""
 
+import math
+import operator
 import sys
 import warnings
 from collections.abc import Callable
@@ -76,19 +78,68 @@ def _jacobian(fun: Function, x: Any) -> Any:
     return found if any(map(np.iscomplexobj, tree_leaves(result))) else _conjugate(found)
 
 
-def _check_grads(fun: Function, x: Any, modes: Any = ("fwd", "rev"), order: int = 2) -> None:
-    checks: Any = import_module("wengert.testing.gradcheck")
-    leaves = tree_map(lambda leaf: wg.asarray(leaf).detach().requires_grad_(), x)
-    ways = {"check_forward_ad": "fwd" in modes, "check_backward_ad": "rev" in modes}
-    name = getattr(fun, "__name__", "a function")
-    try:
-        checks.gradcheck(_followed(fun), (leaves,), fast_mode=True, **ways)
-        if order > 1 and any(map(isbox, tree_leaves(fun(leaves)))):
-            name = f"vjp_{name}"
-            checks.gradgradcheck(_followed(fun), (leaves,), fast_mode=True)
-    except AssertionError as error:
-        kind = "VJP" if "rev" in modes else "JVP"
-        raise AssertionError(f"Derivative ({kind}) check of {name} failed: {error}") from None
+def _check_grads(
+    fun: Function, x: Any, modes: Any = ("fwd", "rev"), order: int = 2, name: str = ""
+) -> None:
+    """Compare both products along random directions with central differences."""
+    random, name = np.random.default_rng(0), name or getattr(fun, "__name__", "a function")
+    draw = partial(tree_map, lambda y: (y * 0 + 1) * random.standard_normal(np.shape(y)))
+    v = draw(x := _plain(x))
+    moved = [tree_map(lambda a, b, h=h: wg.asarray(a + h * b), x, v) for h in (5e-7, -5e-7)]
+    before, after = (tree_map(getval, fun(place)) for place in moved)
+    expected = 1e6 * (_dot(w := draw(after), before) - _dot(w, after))
+    jvp: Any = lambda x, v: UNARY["make_jvp"](fun, x)(v)[1]
+    vjp: Any = lambda x, w: _make_vjp(fun, x)[0](w)
+    for mode, kind, move, along, other in ("fwd", "jvp", jvp, v, w), ("rev", "vjp", vjp, w, v):
+        if mode not in modes:
+            continue
+        if not NARY["scalar_close"](found := _dot(other, move(x, along)), expected):
+            raise AssertionError(
+                f"Derivative ({kind.upper()}) check of {name} failed: the gradient along a "
+                f"direction is {found}, and by differences {expected}"
+            )
+        if order > 1:
+            _check_grads(partial(_apply, move), (x, along), modes, order - 1, f"{kind}_{name}")
+
+
+def _apply(function: Function, pair: Any) -> Any:
+    return function(*pair)
+
+
+def _dot(x: Any, y: Any) -> Any:
+    pairs = zip(tree_leaves(x), tree_leaves(y), strict=True)
+    return sum(np.real(np.sum(getval(a) * getval(b))) for a, b in pairs)
+
+
+def convolve(
+    own: Function, A: Any, B: Any, axes: Any = None, dot_axes: Any = ((), ()), mode: str = "full",
+    **options: Any,
+) -> Any:  # fmt: skip
+    """SciPy's convolution; or one along ``axes`` of both, summed over ``dot_axes``.
+
+    The result has the other axes of A, then those of B, then those of the convolution.
+    """
+    if axes is None:
+        return own(A, B, mode=mode, **options)
+    parts, outer = [], []
+    for x, along, dot in zip((A, B), axes, dot_axes, strict=True):
+        rest = [i for i in range(np.ndim(x)) if i not in (*along, *dot)]
+        outer += (sizes := [np.shape(x)[i] for i in rest])
+        moved = wg.permute_dims(wg.asarray(x) * 1.0, (*rest, *dot, *along))
+        ends = [np.shape(x)[i] for i in along] or [1]
+        parts.append(wg.reshape(moved, (math.prod(sizes), -1, *ends)))
+    turn = mode == "valid" and any(map(operator.lt, parts[0].shape[2:], parts[1].shape[2:]))
+    x, kernel = parts[::-1] if turn else parts
+    around = [k - 1 for k in kernel.shape[2:]]
+    conv = getattr(wg.nn.functional, f"conv{len(around)}d")
+    kernel = wg.flip(kernel, axis=tuple(range(2, kernel.ndim)))
+    found = conv(x, kernel, padding=0 if mode == "valid" else tuple(around))
+    if mode == "same":
+        middle = [slice(k // 2, k // 2 + n) for k, n in zip(around, x.shape[2:], strict=True)]
+        found = found[(..., *middle)]
+    found = wg.moveaxis(found, 0, 1) if turn else found
+    found = wg.reshape(found, (*outer, *(found.shape[2:] if axes[0] else ())))
+    return found if holds(Tensor, (A, B)) else getval(found)
 
 
 def fixed_point(f: Function, a: Any, x0: Any, distance: Function, tol: float) -> Any:
@@ -278,6 +329,9 @@ OPTIMIZERS = SimpleNamespace(
 )
 
 
+FIXED_POINTS = SimpleNamespace(fixed_point=fixed_point)
+
+
 class _Modules(abc.MetaPathFinder, abc.Loader):
     """Finds HIPS/autograd's modules: tables, or what is in `wengert.numpy` and `wengert.scipy`."""
 
@@ -295,6 +349,9 @@ class _Modules(abc.MetaPathFinder, abc.Loader):
         before, _, last = f"wengert.{name}".rpartition(".")
         found = found or getattr(import_module(before), last, None)  # also what is no module
         sys.modules[module.__name__] = found = found or import_module(f"wengert.{name}")
+        own: Any = vars(found).get("convolve")
+        if name == "scipy.signal" and not isinstance(own, partial):
+            vars(found).update(convolve=partial(convolve, own))
         return vars(found).update(__path__=getattr(found, "__path__", []))  # `import` asks of parts
 
 
@@ -311,8 +368,8 @@ _OWN = "builtins differential_operators extend numpy.numpy_boxes test_util trace
 _MODULES: dict[str, Any] = {
     **dict.fromkeys(_OWN.split(), _NAMES),
     "core": {**_NAMES, **UNARY},
-    "misc": {**_NAMES, "optimizers": OPTIMIZERS},
-    "misc.fixed_points": {"fixed_point": fixed_point},
+    "misc": {**_NAMES, "optimizers": OPTIMIZERS, "fixed_points": FIXED_POINTS},
+    "misc.fixed_points": FIXED_POINTS,
     "misc.flatten": flatten,
     "misc.optimizers": OPTIMIZERS,
 }

@@ -19,15 +19,9 @@ _MAKERS = "empty eye fromiter identity indices ones tri zeros"
 
 
 def array(
-    object: Any,
-    dtype: Any = None,
-    *,
-    copy: bool | None = True,
-    order: Any = "K",
-    subok: bool = False,
-    ndmin: int = 0,
-    like: Any = None,
-) -> Any:
+    object: Any, dtype: Any = None, *, copy: bool | None = True, order: Any = "K",
+    subok: bool = False, ndmin: int = 0, like: Any = None,
+) -> Any:  # fmt: skip
     """Make a Tensor of numbers, or of nested lists that hold Tensors, with their derivatives.
 
     It has NumPy's dtype. Arrays of text and objects are NumPy's own.
@@ -85,7 +79,9 @@ class _Indexed:
         if any(isinstance(part, str) for part in parts):
             raise TypeError("np.r_ and np.c_ take no directives with Tensors: use np.concatenate")
         arrays = operands(*[np.r_[part] if isinstance(part, slice) else part for part in parts])
-        return TABLE["hstack" if self._own is np.r_ else "column_stack"](arrays)
+        axes, axis = ((1,), 0) if self._own is np.r_ else ((1, 1), -1)
+        wide = [x if x.ndim >= len(axes) else wg.reshape(x, (-1, *axes[1:])) for x in arrays]
+        return wg.concat(wide, axis=axis)
 
 
 class vectorize:

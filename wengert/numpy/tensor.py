@@ -8,7 +8,7 @@ import numpy as np
 import wengert as wg
 from wengert.numpy.filling import read, write
 from wengert.numpy.functions import TABLE, array
-from wengert.numpy.naming import ARRAYS, door
+from wengert.numpy.naming import ARRAYS, door, transpose
 from wengert.ops import indexing
 from wengert.ops.operators import GIVEN, OWN, give
 from wengert.tape import aliases
@@ -101,7 +101,7 @@ def _item(self: Tensor, *place: Any) -> Any:
 ATTRIBUTES: dict[str, Any] = {
     **{name: door(f"x.{name}", getattr(np, name), TABLE[name]) for name in _METHODS.split()},
     **{f"__i{name}__": _number(name) for name in _IN_PLACE.split()},
-    "T": property(TABLE["transpose"]),
+    "T": property(transpose),
     "__complex__": _python(complex),
     "__eq__": lambda self, y: OWN["__eq__"](self, array(y) if type(y) in (list, tuple) else y),
     "__float__": _python(float),
