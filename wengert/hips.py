@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from functools import partial, wraps
 from importlib import abc, import_module, machinery
-from itertools import count, pairwise, product
+from itertools import count, product
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 
 import wengert as wg
 from wengert import func
-from wengert.func import tree_leaves, tree_map
+from wengert.func import tree_flatten, tree_leaves, tree_map
 from wengert.numpy.naming import holds
 from wengert.tape.node import is_lifted
 from wengert.tape.tensor import Tensor, differentiates, host_values
@@ -63,10 +63,6 @@ def unary_to_nary(transform: Function) -> Function:
     return operator
 
 
-def _grad_and_aux(gradient: Any, aux: Any) -> Any:
-    return _conjugate(gradient), aux
-
-
 def _make_vjp(fun: Function, x: Any) -> Any:
     value, pullback = wg.vjp(_followed(fun), x)
     return lambda g: _conjugate(pullback(_conjugate(_floating(g)))[0]), value
@@ -99,11 +95,8 @@ def _check_grads(
                 f"direction is {found}, and by differences {expected}"
             )
         if order > 1:
-            _check_grads(partial(_apply, move), (x, along), modes, order - 1, f"{kind}_{name}")
-
-
-def _apply(function: Function, pair: Any) -> Any:
-    return function(*pair)
+            again: Any = lambda pair, move=move: move(*pair)
+            _check_grads(again, (x, along), modes, order - 1, f"{kind}_{name}")
 
 
 def _dot(x: Any, y: Any) -> Any:
@@ -160,7 +153,9 @@ UNARY: dict[str, Function] = {
     "deriv": lambda fun, x: UNARY["make_jvp"](fun, x)(tree_map(np.ones_like, x))[1],
     "elementwise_grad": lambda fun, x: _conjugate(func.elementwise_grad(_followed(fun))(x)),
     "grad": lambda fun, x: UNARY["value_and_grad"](fun, x)[1],
-    "grad_and_aux": lambda fun, x: _grad_and_aux(*wg.grad(fun, has_aux=True)(x)),
+    "grad_and_aux": lambda fun, x: (
+        (found := wg.grad(fun, has_aux=True)(x)) and (_conjugate(found[0]), found[1])
+    ),
     "hessian": lambda fun, x: UNARY["jacobian"](partial(UNARY["jacobian"], fun), x),
     "holomorphic_grad": lambda fun, x: UNARY["grad"](lambda z: np.real(fun(z)), x),
     "jacobian": lambda fun, x: _jacobian(_followed(fun), x),
@@ -280,16 +275,11 @@ def defjvp(fun: Any, *jvpfuns: Any, argnums: Any = None) -> None:
 
 def flatten(value: Any) -> Any:
     """A vector of all numbers of a tree, dicts by their keys in order, and the way back."""
-    if isinstance(value, dict):
-        vector, back = flatten([value[key] for key in sorted(value)])
-        return vector, lambda x: dict(zip(sorted(value), back(x), strict=True))
-    if isinstance(value, list | tuple):
-        found = [flatten(part) for part in value]
-        vector = np.concatenate([part for part, _ in found] or [np.zeros(0)])
-        ends = pairwise([0, *np.cumsum([part.size for part, _ in found], dtype=int).tolist()])
-        ways = [(back, slice(*two)) for (_, back), two in zip(found, ends, strict=True)]
-        return vector, lambda x: type(value)([back(x[part]) for back, part in ways])
-    return np.ravel(value), lambda x: np.reshape(x, np.shape(value))
+    leaves, structure = tree_flatten(value)
+    shapes = [np.shape(leaf) for leaf in leaves]
+    cuts = np.cumsum([math.prod(shape) for shape in shapes], dtype=int)[:-1].tolist()
+    vector = np.concatenate([np.ravel(leaf) for leaf in leaves] or [np.zeros(0)])
+    return vector, lambda x: structure.unflatten(map(np.reshape, np.split(x, cuts), shapes))
 
 
 def flatten_func(func: Function, example: Any) -> Any:
@@ -301,34 +291,31 @@ def flatten_func(func: Function, example: Any) -> Any:
 vars(flatten).update(flatten=flatten, flatten_func=flatten_func)  # it stands for its module too
 
 
-def _descend(
-    grad: Any, x0: Any, callback: Any, num_iters: int, rate: Any, b1: Any, b2: Any, eps: Any, v: Any
-) -> Any:
-    """Descend by an average of gradients, over the root of one of squares: Adam's, if from zero."""
-    (x, unflatten), m, start = flatten(x0), 0.0, v
+def adam(
+    grad: Any, x0: Any, callback: Any = None, num_iters: int = 100, step_size: Any = 0.001,
+    b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8, start: float = 0.0,
+) -> Any:  # fmt: skip
+    """Descend by an average of gradients, over the root of one of squares: Adam's if from zero."""
+    (x, unflatten), m, v = flatten(x0), 0.0, start
     for i in range(num_iters):
         g = flatten(grad(unflatten(x), i))[0]
         if callback:
             callback(unflatten(x), i, unflatten(g))
         m, v = b1 * m + (1 - b1) * g, b2 * v + (1 - b2) * g**2
         ahead, scale = (m, v) if start else (m / (1 - b1 ** (i + 1)), v / (1 - b2 ** (i + 1)))
-        x = x - rate * ahead / (np.sqrt(scale) + eps)
+        x = x - step_size * ahead / (np.sqrt(scale) + eps)
     return unflatten(x)
 
 
 OPTIMIZERS = SimpleNamespace(
-    adam=lambda grad, x0, callback=None, num_iters=100, step_size=0.001, b1=0.9, b2=0.999, eps=1e-8: (  # noqa: E501
-        _descend(grad, x0, callback, num_iters, step_size, b1, b2, eps, 0.0)
+    adam=adam,
+    rmsprop=lambda grad, x0, callback=None, num_iters=100, step_size=0.1, gamma=0.9, eps=1e-8: adam(
+        grad, x0, callback, num_iters, step_size, 0.0, gamma, eps, 1.0
     ),
-    rmsprop=lambda grad, x0, callback=None, num_iters=100, step_size=0.1, gamma=0.9, eps=1e-8: (
-        _descend(grad, x0, callback, num_iters, step_size, 0.0, gamma, eps, 1.0)
-    ),
-    sgd=lambda grad, x0, callback=None, num_iters=200, step_size=0.1, mass=0.9: _descend(
+    sgd=lambda grad, x0, callback=None, num_iters=200, step_size=0.1, mass=0.9: adam(
         grad, x0, callback, num_iters, step_size, mass, 1.0, 0.0, 1.0
     ),
 )
-
-
 FIXED_POINTS = SimpleNamespace(fixed_point=fixed_point)
 
 

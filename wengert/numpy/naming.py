@@ -63,9 +63,9 @@ def as_tensors(result: Any) -> Any:
 
 def _own(theirs: Any, args: Any, keywords: Any, given: Any = None) -> Any:
     """NumPy's own result: Tensors, unless NumPy's arrays were ``given``, the arguments if None."""
-    given = [*args, *keywords.values()] if given is None else given
     result = theirs(*args, **keywords)
-    return result if holds(np.ndarray, given) else as_tensors(result)
+    kept = holds(np.ndarray, given or [*args, *keywords.values()])
+    return result if kept else as_tensors(result)
 
 
 def _join(x: Any, name: str = "") -> Any:
@@ -87,46 +87,22 @@ def _dot(x: Any, y: Any) -> Any:
     raise TypeError
 
 
-def _where(condition: Any, x: Any, y: Any) -> Any:
-    if type(x) is Tensor is type(y) and condition.dtype.kind == "bool":
-        return wg.where(condition, x, y)
-    raise TypeError
-
-
-def _ones(x: Any) -> tuple[int, ...]:
-    return tuple([i for i, n in enumerate(x._array.shape) if n == 1])
-
-
-def _running(name: str) -> Callable[..., Any]:
-    function = getattr(wg, name)
-
-    def call(x: Any, axis: Any = None) -> Any:
-        x = wg.reshape(x, (-1,)) if axis is None and x._array.ndim != 1 else x
-        return function(x, axis=axis or 0)
-
-    return call
-
-
 #: What answers quickly, of an axis and of other arguments. Where it raises an error, as for what it
 #: does not take, the counterpart answers, or tells.
-_BY_AXIS: dict[str, Any] = {
-    name: getattr(wg, name) for name in (*_REDUCTIONS, "expand_dims", "flip")
-}
-_BY_AXIS |= {"cumprod": _running("cumulative_prod"), "cumsum": _running("cumulative_sum")}
+_BY_AXIS: dict[str, Any] = {n: getattr(wg, n) for n in (*_REDUCTIONS, "expand_dims", "flip")}
+_BY_AXIS |= {"cumprod": wg.cumulative_prod, "cumsum": wg.cumulative_sum}
 _OTHERS: dict[str, Any] = {
     **{name: getattr(wg, name) for name in ("broadcast_to", "clip", "diff", "moveaxis")},
-    **{name: getattr(wg, name) for name in ("reshape", "roll", "stack")},
+    **{name: getattr(wg, name) for name in ("reshape", "roll", "stack", "where")},
     **{f"linalg.{name}": getattr(wg.linalg, name) for name in ("det", "inv", "solve")},
     "concatenate": wg.concat,
     "dot": _dot,
     "linalg.norm": wg.linalg.vector_norm,
     "hstack": lambda arrays: wg.concat(arrays, axis=int(arrays[0]._array.ndim != 1)),
-    "squeeze": lambda x, axis=None: wg.squeeze(x, axis=_ones(x) if axis is None else axis),
     "ravel": lambda x: wg.reshape(x, (-1,)),
     "sort": lambda x, axis=-1: wg.sort(x, axis=axis),
     "transpose": transpose,
     "vstack": lambda arrays: (wg.stack if arrays[0]._array.ndim == 1 else wg.concat)(arrays),
-    "where": _where,
 }
 _PLAIN = {Tensor, int, float, tuple, type(None)}
 _MISSING: Any = object()
@@ -136,31 +112,27 @@ def door(label: str, theirs: Callable[..., Any], ours: Callable[..., Any]) -> Ca
     """NumPy's function, of Tensors its counterpart; what is plain is answered quickly."""
     name = label.partition(".")[2]
     by_axis, special = name in _BY_AXIS, (_BY_AXIS | _OTHERS).get(name)
-    own, any_kind = special or ours, special in (None, _where)
+    own = special or ours
     names = list(inspect.signature(theirs).parameters)
     out_at = names.index("out") if "out" in names and names[0] != "operands" else len(names)
-    most = out_at - 1
 
     @wraps(theirs)
     def call(a: Any = _MISSING, b: Any = _MISSING, /, *more: Any, **keywords: Any) -> Any:
         if type(a) is Tensor:
-            plain = a._node is not None or any_kind or a.dtype.inexact
+            plain = a._node is not None or own in (ours, wg.where) or a.dtype.inexact
         else:
             plain = bool(special) and type(a) in (list, tuple) and {*map(type, a)} == {Tensor}
         try:
-            if plain and keywords:
-                if special and b is _MISSING and [*keywords] == ["axis"]:
-                    return own(a, **keywords)
-            elif plain and b is _MISSING:
-                return own(a)
-            elif plain and by_axis:
-                if not more:
-                    return own(a, axis=b)
-            elif plain and type(b) in _PLAIN and len(more) < most:
-                if not more:
-                    return own(a, b)
-                if _PLAIN.issuperset(map(type, more)):
-                    return own(a, b, *more)
+            if not plain or (keywords and [*keywords] != ["axis"]):
+                pass
+            elif b is _MISSING:
+                return own(a, **keywords) if keywords else own(a)
+            elif by_axis:
+                return own(a, *more, axis=b, **keywords)
+            elif type(b) in _PLAIN and not more and not keywords:
+                return own(a, b)
+            elif len(more) < out_at - 1 and _PLAIN.issuperset(map(type, (b, *more))):
+                return own(a, b, *more, **keywords)
         except (TypeError, ValueError, OverflowError):  # told below, by name
             pass
         return general(*[x for x in (a, b, *more) if x is not _MISSING], **keywords)
