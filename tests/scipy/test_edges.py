@@ -446,7 +446,7 @@ def test_what_is_not_differentiated_is_refused() -> None:
         lambda: linalg.solve_banded((0, 0), tensor(np.ones((1, 2))), batch),
         lambda: linalg.block_diag(batch),
     ):
-        with pytest.raises(NotImplementedError, match=r"not differentiated|at most 2 axes"):
+        with pytest.raises(NotImplementedError, match=r"not differentiated|no batches"):
             program()
     own = integrate.solve_ivp(lambda t, y: -y, (0, 1), [1.0], dense_output=True)
     assert own.sol(0.0).tolist() == [1.0]

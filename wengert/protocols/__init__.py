@@ -136,7 +136,9 @@ def call_counterpart(
         if not str(error).startswith(own):
             raise
         # Python names the counterpart where the arguments do not fit its signature.
-        raise TypeError(f"{name}(){str(error).removeprefix(own)}") from None
+        more = ", of Tensors: this option has no counterpart with a derivative"
+        more = more if "unexpected" in str(error) else ""
+        raise TypeError(f"{name}(){str(error).removeprefix(own)}{more}") from None
     if not targets:
         return result
     results = result if isinstance(result, tuple) else (result,)

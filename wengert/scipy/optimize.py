@@ -316,8 +316,5 @@ _POINTS = {"bisect": 2, "brenth": 2, "brentq": 2, "ridder": 2, "toms748": 2}
 _POINTS |= {"fsolve": 1, "newton": 1, "root": 1, "root_scalar": 0}
 _OWN: dict[str, Any] = {name: _solver(name, points) for name, points in _POINTS.items()}
 _STANDS = " ".join([*_POINTS, "curve_fit least_squares leastsq minimize"])
-publish(
-    globals(),
-    _OWN | {"Bounds": _make_bounds, "NonlinearConstraint": _scipy.NonlinearConstraint},
-    _STANDS,
-)
+_OWN |= {"Bounds": _make_bounds, "NonlinearConstraint": _scipy.NonlinearConstraint}
+publish(globals(), _OWN, _STANDS)
