@@ -15,12 +15,23 @@ import numpy as np
 
 import wengert as wg
 from wengert import func
-from wengert.func import tree_flatten, tree_leaves, tree_map
+from wengert.func import tree_flatten, tree_leaves
 from wengert.numpy.naming import holds
 from wengert.tape.node import is_lifted
 from wengert.tape.tensor import Tensor, differentiates, host_values
 
 Function = Callable[..., Any]
+
+
+def tree_map(function: Function, tree: Any, *rest: Any) -> Any:
+    """As that of `func`, and quick for an array, and for arguments."""
+    if isinstance(tree, Tensor | np.ndarray | float):
+        return function(tree, *rest)
+    if type(tree) is tuple and not rest:
+        return tuple([tree_map(function, part) for part in tree])
+    return func.tree_map(function, tree, *rest)
+
+
 _WHOLE = [np.dtype(code) for code in "?bhilqBHILQ"]
 # Arrays of integers and booleans are differentiated in float64.
 _floating = partial(tree_map, lambda x: x * 1.0 if getattr(x, "dtype", None) in _WHOLE else x)
