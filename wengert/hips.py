@@ -1,11 +1,13 @@
 """HIPS/autograd's names and conventions over Wengert's transforms and `wengert.numpy`."""
 
+import math
+import operator
 import sys
 import warnings
 from collections.abc import Callable
 from functools import partial, wraps
 from importlib import abc, import_module, machinery
-from itertools import count, pairwise, product
+from itertools import count, product
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -13,12 +15,23 @@ import numpy as np
 
 import wengert as wg
 from wengert import func
-from wengert.func import tree_leaves, tree_map
+from wengert.func import tree_flatten, tree_leaves
 from wengert.numpy.naming import holds
 from wengert.tape.node import is_lifted
 from wengert.tape.tensor import Tensor, differentiates, host_values
 
 Function = Callable[..., Any]
+
+
+def tree_map(function: Function, tree: Any, *rest: Any) -> Any:
+    """As that of `func`, and quick for an array, and for arguments."""
+    if isinstance(tree, Tensor | np.ndarray | float):
+        return function(tree, *rest)
+    if type(tree) is tuple and not rest:
+        return tuple([tree_map(function, part) for part in tree])
+    return func.tree_map(function, tree, *rest)
+
+
 _WHOLE = [np.dtype(code) for code in "?bhilqBHILQ"]
 # Arrays of integers and booleans are differentiated in float64.
 _floating = partial(tree_map, lambda x: x * 1.0 if getattr(x, "dtype", None) in _WHOLE else x)
@@ -61,10 +74,6 @@ def unary_to_nary(transform: Function) -> Function:
     return operator
 
 
-def _grad_and_aux(gradient: Any, aux: Any) -> Any:
-    return _conjugate(gradient), aux
-
-
 def _make_vjp(fun: Function, x: Any) -> Any:
     value, pullback = wg.vjp(_followed(fun), x)
     return lambda g: _conjugate(pullback(_conjugate(_floating(g)))[0]), value
@@ -76,19 +85,65 @@ def _jacobian(fun: Function, x: Any) -> Any:
     return found if any(map(np.iscomplexobj, tree_leaves(result))) else _conjugate(found)
 
 
-def _check_grads(fun: Function, x: Any, modes: Any = ("fwd", "rev"), order: int = 2) -> None:
-    checks: Any = import_module("wengert.testing.gradcheck")
-    leaves = tree_map(lambda leaf: wg.asarray(leaf).detach().requires_grad_(), x)
-    ways = {"check_forward_ad": "fwd" in modes, "check_backward_ad": "rev" in modes}
-    name = getattr(fun, "__name__", "a function")
-    try:
-        checks.gradcheck(_followed(fun), (leaves,), fast_mode=True, **ways)
-        if order > 1 and any(map(isbox, tree_leaves(fun(leaves)))):
-            name = f"vjp_{name}"
-            checks.gradgradcheck(_followed(fun), (leaves,), fast_mode=True)
-    except AssertionError as error:
-        kind = "VJP" if "rev" in modes else "JVP"
-        raise AssertionError(f"Derivative ({kind}) check of {name} failed: {error}") from None
+def _check_grads(
+    fun: Function, x: Any, modes: Any = ("fwd", "rev"), order: int = 2, name: str = ""
+) -> None:
+    """Compare both products along random directions with central differences."""
+    random, name = np.random.default_rng(0), name or getattr(fun, "__name__", "a function")
+    draw = partial(tree_map, lambda y: (y * 0 + 1) * random.standard_normal(np.shape(y)))
+    v = draw(x := _plain(x))
+    moved = [tree_map(lambda a, b, h=h: wg.asarray(a + h * b), x, v) for h in (5e-7, -5e-7)]
+    before, after = (tree_map(getval, fun(place)) for place in moved)
+    expected = 1e6 * (_dot(w := draw(after), before) - _dot(w, after))
+    jvp: Any = lambda x, v: UNARY["make_jvp"](fun, x)(v)[1]
+    vjp: Any = lambda x, w: _make_vjp(fun, x)[0](w)
+    for mode, kind, move, along, other in ("fwd", "jvp", jvp, v, w), ("rev", "vjp", vjp, w, v):
+        if mode not in modes:
+            continue
+        if not NARY["scalar_close"](found := _dot(other, move(x, along)), expected):
+            raise AssertionError(
+                f"Derivative ({kind.upper()}) check of {name} failed: the gradient along a "
+                f"direction is {found}, and by differences {expected}"
+            )
+        if order > 1:
+            again: Any = lambda pair, move=move: move(*pair)
+            _check_grads(again, (x, along), modes, order - 1, f"{kind}_{name}")
+
+
+def _dot(x: Any, y: Any) -> Any:
+    pairs = zip(tree_leaves(x), tree_leaves(y), strict=True)
+    return sum(np.real(np.sum(getval(a) * getval(b))) for a, b in pairs)
+
+
+def convolve(
+    own: Function, A: Any, B: Any, axes: Any = None, dot_axes: Any = ((), ()), mode: str = "full",
+    **options: Any,
+) -> Any:  # fmt: skip
+    """SciPy's convolution; or one along ``axes`` of both, summed over ``dot_axes``.
+
+    The result has the other axes of A, then those of B, then those of the convolution.
+    """
+    if axes is None:
+        return own(A, B, mode=mode, **options)
+    parts, outer = [], []
+    for x, along, dot in zip((A, B), axes, dot_axes, strict=True):
+        rest = [i for i in range(np.ndim(x)) if i not in (*along, *dot)]
+        outer += (sizes := [np.shape(x)[i] for i in rest])
+        moved = wg.permute_dims(wg.asarray(x) * 1.0, (*rest, *dot, *along))
+        ends = [np.shape(x)[i] for i in along] or [1]
+        parts.append(wg.reshape(moved, (math.prod(sizes), -1, *ends)))
+    turn = mode == "valid" and any(map(operator.lt, parts[0].shape[2:], parts[1].shape[2:]))
+    x, kernel = parts[::-1] if turn else parts
+    around = [k - 1 for k in kernel.shape[2:]]
+    conv = getattr(wg.nn.functional, f"conv{len(around)}d")
+    kernel = wg.flip(kernel, axis=tuple(range(2, kernel.ndim)))
+    found = conv(x, kernel, padding=0 if mode == "valid" else tuple(around))
+    if mode == "same":
+        middle = [slice(k // 2, k // 2 + n) for k, n in zip(around, x.shape[2:], strict=True)]
+        found = found[(..., *middle)]
+    found = wg.moveaxis(found, 0, 1) if turn else found
+    found = wg.reshape(found, (*outer, *(found.shape[2:] if axes[0] else ())))
+    return found if holds(Tensor, (A, B)) else getval(found)
 
 
 def fixed_point(f: Function, a: Any, x0: Any, distance: Function, tol: float) -> Any:
@@ -109,7 +164,9 @@ UNARY: dict[str, Function] = {
     "deriv": lambda fun, x: UNARY["make_jvp"](fun, x)(tree_map(np.ones_like, x))[1],
     "elementwise_grad": lambda fun, x: _conjugate(func.elementwise_grad(_followed(fun))(x)),
     "grad": lambda fun, x: UNARY["value_and_grad"](fun, x)[1],
-    "grad_and_aux": lambda fun, x: _grad_and_aux(*wg.grad(fun, has_aux=True)(x)),
+    "grad_and_aux": lambda fun, x: (
+        (found := wg.grad(fun, has_aux=True)(x)) and (_conjugate(found[0]), found[1])
+    ),
     "hessian": lambda fun, x: UNARY["jacobian"](partial(UNARY["jacobian"], fun), x),
     "holomorphic_grad": lambda fun, x: UNARY["grad"](lambda z: np.real(fun(z)), x),
     "jacobian": lambda fun, x: _jacobian(_followed(fun), x),
@@ -229,16 +286,11 @@ def defjvp(fun: Any, *jvpfuns: Any, argnums: Any = None) -> None:
 
 def flatten(value: Any) -> Any:
     """A vector of all numbers of a tree, dicts by their keys in order, and the way back."""
-    if isinstance(value, dict):
-        vector, back = flatten([value[key] for key in sorted(value)])
-        return vector, lambda x: dict(zip(sorted(value), back(x), strict=True))
-    if isinstance(value, list | tuple):
-        found = [flatten(part) for part in value]
-        vector = np.concatenate([part for part, _ in found] or [np.zeros(0)])
-        ends = pairwise([0, *np.cumsum([part.size for part, _ in found], dtype=int).tolist()])
-        ways = [(back, slice(*two)) for (_, back), two in zip(found, ends, strict=True)]
-        return vector, lambda x: type(value)([back(x[part]) for back, part in ways])
-    return np.ravel(value), lambda x: np.reshape(x, np.shape(value))
+    leaves, structure = tree_flatten(value)
+    shapes = [np.shape(leaf) for leaf in leaves]
+    cuts = np.cumsum([math.prod(shape) for shape in shapes], dtype=int)[:-1].tolist()
+    vector = np.concatenate([np.ravel(leaf) for leaf in leaves] or [np.zeros(0)])
+    return vector, lambda x: structure.unflatten(map(np.reshape, np.split(x, cuts), shapes))
 
 
 def flatten_func(func: Function, example: Any) -> Any:
@@ -250,32 +302,32 @@ def flatten_func(func: Function, example: Any) -> Any:
 vars(flatten).update(flatten=flatten, flatten_func=flatten_func)  # it stands for its module too
 
 
-def _descend(
-    grad: Any, x0: Any, callback: Any, num_iters: int, rate: Any, b1: Any, b2: Any, eps: Any, v: Any
-) -> Any:
-    """Descend by an average of gradients, over the root of one of squares: Adam's, if from zero."""
-    (x, unflatten), m, start = flatten(x0), 0.0, v
+def adam(
+    grad: Any, x0: Any, callback: Any = None, num_iters: int = 100, step_size: Any = 0.001,
+    b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8, start: float = 0.0,
+) -> Any:  # fmt: skip
+    """Descend by an average of gradients, over the root of one of squares: Adam's if from zero."""
+    (x, unflatten), m, v = flatten(x0), 0.0, start
     for i in range(num_iters):
         g = flatten(grad(unflatten(x), i))[0]
         if callback:
             callback(unflatten(x), i, unflatten(g))
         m, v = b1 * m + (1 - b1) * g, b2 * v + (1 - b2) * g**2
         ahead, scale = (m, v) if start else (m / (1 - b1 ** (i + 1)), v / (1 - b2 ** (i + 1)))
-        x = x - rate * ahead / (np.sqrt(scale) + eps)
+        x = x - step_size * ahead / (np.sqrt(scale) + eps)
     return unflatten(x)
 
 
 OPTIMIZERS = SimpleNamespace(
-    adam=lambda grad, x0, callback=None, num_iters=100, step_size=0.001, b1=0.9, b2=0.999, eps=1e-8: (  # noqa: E501
-        _descend(grad, x0, callback, num_iters, step_size, b1, b2, eps, 0.0)
+    adam=adam,
+    rmsprop=lambda grad, x0, callback=None, num_iters=100, step_size=0.1, gamma=0.9, eps=1e-8: adam(
+        grad, x0, callback, num_iters, step_size, 0.0, gamma, eps, 1.0
     ),
-    rmsprop=lambda grad, x0, callback=None, num_iters=100, step_size=0.1, gamma=0.9, eps=1e-8: (
-        _descend(grad, x0, callback, num_iters, step_size, 0.0, gamma, eps, 1.0)
-    ),
-    sgd=lambda grad, x0, callback=None, num_iters=200, step_size=0.1, mass=0.9: _descend(
+    sgd=lambda grad, x0, callback=None, num_iters=200, step_size=0.1, mass=0.9: adam(
         grad, x0, callback, num_iters, step_size, mass, 1.0, 0.0, 1.0
     ),
 )
+FIXED_POINTS = SimpleNamespace(fixed_point=fixed_point)
 
 
 class _Modules(abc.MetaPathFinder, abc.Loader):
@@ -295,6 +347,9 @@ class _Modules(abc.MetaPathFinder, abc.Loader):
         before, _, last = f"wengert.{name}".rpartition(".")
         found = found or getattr(import_module(before), last, None)  # also what is no module
         sys.modules[module.__name__] = found = found or import_module(f"wengert.{name}")
+        own: Any = vars(found).get("convolve")
+        if name == "scipy.signal" and not isinstance(own, partial):
+            vars(found).update(convolve=partial(convolve, own))
         return vars(found).update(__path__=getattr(found, "__path__", []))  # `import` asks of parts
 
 
@@ -311,8 +366,8 @@ _OWN = "builtins differential_operators extend numpy.numpy_boxes test_util trace
 _MODULES: dict[str, Any] = {
     **dict.fromkeys(_OWN.split(), _NAMES),
     "core": {**_NAMES, **UNARY},
-    "misc": {**_NAMES, "optimizers": OPTIMIZERS},
-    "misc.fixed_points": {"fixed_point": fixed_point},
+    "misc": {**_NAMES, "optimizers": OPTIMIZERS, "fixed_points": FIXED_POINTS},
+    "misc.fixed_points": FIXED_POINTS,
     "misc.flatten": flatten,
     "misc.optimizers": OPTIMIZERS,
 }

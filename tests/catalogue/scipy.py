@@ -360,6 +360,18 @@ SOLUTIONS: dict[str, tuple[Callable[[Any, Any], Any], list[float]]] = {
         ),
         [1.0, 5.0],
     ),
+    "Bounds": (
+        lambda p, l: (
+            l.minimize(
+                lambda x: bowl(x, p),
+                [0.2, 0.1],
+                bounds=l.Bounds(-9.0, [0.3 * p[0], 9.0]),
+                tol=1e-14,
+                jac=None if l.__name__.startswith("wengert") else "3-point",
+            ).x
+        ),
+        [1.0, 5.0],
+    ),
     "least_squares": (
         lambda p, l: l.least_squares(residual, [1.0, 1.0], args=(p,), **TIGHT).x,
         [1.0, 0.1],

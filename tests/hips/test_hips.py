@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.signal
 
 import wengert as wg
 
@@ -245,6 +246,42 @@ def test_diagonal_matrices():
     weights = np.arange(9.0).reshape(3, 3)
     found = of("grad")(lambda d: np.sum(make(d, axis1=-1, axis2=-2) * weights))(X)
     assert found.tolist() == [0.0, 4.0, 8.0]
+
+
+@pytest.mark.parametrize("mode", ["full", "valid", "same"])
+def test_convolutions_along_axes(mode: str):
+    convolve = importlib.import_module("wengert.hips.scipy.signal").convolve
+    draw = np.random.default_rng(1).standard_normal
+    a, b = draw((3, 7, 2)), draw((4, 2, 3))
+    for axes, dots in (
+        (([1], [0]), ([2], [1])),
+        (([1], [2]), ([], [])),
+        (([1, 0], [0, 2]), ([2], [1])),
+        (([2], [0]), ([0], [2])),  # the second one is longer
+    ):
+        found = convolve(a, b, axes=axes, dot_axes=dots, mode=mode)
+        rest = [
+            [i for i in range(3) if i not in (*along, *dot)]
+            for along, dot in zip(axes, dots, strict=True)
+        ]
+        # By SciPy, for each pair of places along the other axes, and each of the sum.
+        x, y = (
+            np.transpose(z, (*r, *dot, *along)).reshape(
+                *[z.shape[i] for i in r], -1, *[z.shape[i] for i in along]
+            )
+            for z, r, dot, along in zip((a, b), rest, dots, axes, strict=True)
+        )
+        for i in np.ndindex(x.shape[: len(rest[0])]):
+            for j in np.ndindex(y.shape[: len(rest[1])]):
+                pairs = zip(x[i], y[j], strict=True)
+                expected = sum(scipy.signal.convolve(*pair, mode, "direct") for pair in pairs)
+                assert np.allclose(found[(*i, *j)], expected)
+        of("check_grads", ".test_util")(convolve, (0, 1), modes=["rev"])(
+            a, b, axes=axes, dot_axes=dots, mode=mode
+        )
+    assert type(found) is np.ndarray
+    line = convolve(a[0, :, 0], b[:, 0, 0], mode=mode)  # without axes SciPy's own
+    assert np.array_equal(line, scipy.signal.convolve(a[0, :, 0], b[:, 0, 0], mode))
 
 
 SCRIPT = """

@@ -254,8 +254,12 @@ n.block([[a, a], [a, a]])
 n.r_[v, s, 1.0]
 n.r_[0.0, s]
 n.r_[1:4, v]
+n.r_[x, y]
+n.r_[z, z]
 n.c_[v, w]
 n.c_[v, w, w]
+n.c_[x, h, y]
+n.c_[z, z]
 n.reshape(x, (4, 3))
 n.reshape(x, -1)
 n.ravel(x)

@@ -381,3 +381,18 @@ def test_ranges_have_numpys_values(
 ) -> None:
     found = room.linspace(room.array(start), room.array(stop), count, dtype=dtype)
     np.testing.assert_array_equal(found.numpy(), np.linspace(start, stop, count, dtype=dtype))
+
+
+def test_numpys_own_arrays_take_values_in_place(room: Any) -> None:
+    own = np.ones(3)
+    given = own
+    own -= room.array([1.0, 2.0, 3.0])
+    assert type(own) is np.ndarray
+    assert given.tolist() == [0.0, -1.0, -2.0]
+    x = room.array([1.0, 2.0, 3.0]).requires_grad_()
+    for call in (lambda: given.__iadd__(x), lambda: wg.vmap(given.__iadd__)(np.ones((2, 3)))):
+        with pytest.raises(TypeError, match="can't write a Tensor's result"):
+            call()
+    with wg.no_grad():
+        given += x
+    assert given.tolist() == [1.0, 1.0, 1.0]

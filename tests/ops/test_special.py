@@ -2,7 +2,11 @@
 
 import math
 import warnings
+<<<<<<< HEAD
 from operator import attrgetter
+=======
+from typing import Any
+>>>>>>> refs/heads/s43b
 
 import numpy as np
 import pytest
@@ -116,6 +120,16 @@ def test_xlogy_where_a_factor_is_zero(backend: Backend) -> None:
     dx, dy = wg.autograd.grad(out, (x, y), wg.ones_like(out))
     np.testing.assert_allclose(values(dx), [0, 0, math.log(3), INF, -INF, NAN], rtol=1e-15)
     np.testing.assert_array_equal(values(dy), [0, 0, 0, 0, INF, NAN])
+
+
+@pytest.mark.parametrize(("function", "edge"), [(wg.xlogy, 0.0), (wg.special.xlog1py, -1.0)])
+def test_products_that_are_zero_are_so_for_all_places(function: Any, edge: float) -> None:
+    """All derivatives by the second argument are 0; the mixed one is infinite, and not told."""
+    slope = wg.grad(lambda y: function(0.0, y))
+    assert wg.grad(slope)(edge) == 0.0
+    assert wg.grad(wg.grad(slope))(edge) == 0.0
+    found = wg.func.hessian(lambda z: function(z[0], z[1]))(wg.asarray([0.0, edge]))
+    np.testing.assert_array_equal(found.numpy(), [[0.0, NAN], [NAN, 0.0]])
 
 
 def test_xlogy_takes_numbers_and_warns_of_nothing_where_it_is_masked(backend: Backend) -> None:

@@ -328,3 +328,150 @@ def test_pinv_cuts_where_scipy_does_and_steps_of_data_are_refused() -> None:
     np.testing.assert_allclose(linalg.pinv(tensor(small)).numpy(), scipy.linalg.pinv(small))
     with pytest.raises(ValueError, match="come twice"):
         interpolate.interp1d([0, 1, 1, 2], tensor([0.0, 0.0, 5.0, 5.0]))([1.0])
+
+
+_MIXED = wg.tensor(1.0, dtype="float64", requires_grad=True)
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: wg.sign(x - _MIXED * 0.5),  # in the middle of the only interval
+    lambda x: 1e4 + wg.sign(x - _MIXED * 0.3),
+    lambda x: 1e7 + wg.sign(x - _MIXED * 0.3),
+    lambda x: 1e11 * _MIXED + wg.sign(x - _MIXED * 0.3),
+])  # fmt: skip
+@pytest.mark.filterwarnings("ignore::scipy.integrate.IntegrationWarning")
+def test_jumps_that_symmetry_or_an_offset_hides(function: Callable[[Any], Any]) -> None:
+    with pytest.raises(RuntimeError, match=r"quad: .*divide the range"):
+        integrate.quad(lambda x: function(tensor(x)), 0.0, 1.0)
+
+
+def test_offsets_are_no_jumps() -> None:
+    for offset in (0.0, 1e4, 1e11):
+        program = lambda p: integrate.quad(lambda x: offset + wg.sin(p * x), 0.0, 1.0)[0]  # noqa: B023
+        slope = math.sin(P) / P + (math.cos(P) - 1) / P**2
+        assert float(wg.grad(program)(tensor(P))) == pytest.approx(slope, rel=1e-6)
+
+
+def test_ranges_without_length() -> None:
+    program = lambda p: integrate.quad(lambda x: wg.sin(p * x), 1.0, p)[0]
+    one = tensor(1.0)
+    assert float(wg.grad(program)(one)) == pytest.approx(math.sin(1.0))
+    # Of the integral of sin(p x) from 1 to p: 2 of the ends' and the function's slopes together.
+    second = 2 * math.cos(1.0) + math.cos(1.0)
+    assert float(wg.grad(wg.grad(program))(one)) == pytest.approx(second)
+    span = lambda q: integrate.solve_ivp(lambda t, y: -P * y, (0, q), [2.0]).y[0, -1]
+    assert float(wg.grad(span)(tensor(0.0))) == pytest.approx(-2 * P)
+    rate = lambda p: lambda t, y: -p * y
+    dense = integrate.solve_ivp(rate(tensor(P).requires_grad_()), (0, 0), [2.0], dense_output=True)
+    place = tensor(0.0).requires_grad_()
+    assert float(wg.autograd.grad(dense.sol(place)[0], place)[0]) == pytest.approx(-2 * P)
+
+
+def test_closures_that_are_multiplied_by_zero() -> None:
+    """Another factor gives the same values, and other derivatives."""
+    factor = 1.0
+
+    def flow(p: Any) -> Any:
+        rate = lambda t, y: factor * p * y
+        return integrate.solve_ivp(rate, (0, 1), wg.stack([0 * p])).y[0, -1]
+
+    def equation(p: Any) -> Any:
+        return optimize.fsolve(lambda x: x - 1 + factor * (p - P), [2.0])[0]
+
+    for program in (flow, equation):
+        p = tensor(P).requires_grad_()
+        found, factor = program(p), 2.0
+        with pytest.raises(RuntimeError, match="changed since"):
+            found.backward()
+        factor = 1.0
+        program(p).backward()
+
+
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+def test_infinite_places_move_with_nothing() -> None:
+    places = [-np.inf, np.inf, 0.3]
+    for family, shapes in ((stats.norm, ()), (stats.t, (3.0,)), (stats.gamma, (2.0,))):
+        for name in ("pdf", "cdf", "sf", "logpdf", "logcdf", "logsf"):
+            for loc, scale in ((0.1, 2.0), (0.1, 1e-5)):
+                f = lambda p: getattr(family, name)(places, *shapes, p[0], p[1])  # noqa: B023
+                at = tensor([loc, scale])
+                for found in (wg.func.jacrev(f)(at), wg.func.jacfwd(f)(at)):
+                    assert not np.any(found.numpy()[:2]), (family, name)
+    far = wg.grad(lambda scale: stats.norm.cdf(1e300, scale=scale))(tensor(1e-300))
+    assert float(far) == 0.0
+
+
+def test_t_of_infinitely_many_degrees_is_normal() -> None:
+    for name in ("logpdf", "cdf", "logsf"):
+        t = lambda x, df, n=name: getattr(stats.t, n)(x, df)
+        found = wg.grad(t, argnums=(0, 1))(tensor(0.3), tensor(np.inf))
+        expected = wg.grad(getattr(stats.norm, name))(tensor(0.3))
+        np.testing.assert_allclose([float(x) for x in found], [float(expected), 0.0], rtol=1e-13)
+    mixed = stats.t.logpdf(tensor([0.3, 0.3]), [np.inf, 2.0])
+    np.testing.assert_allclose(mixed.numpy(), scipy.stats.t.logpdf(0.3, [np.inf, 2.0]))
+
+
+def test_logarithms_of_probabilities_near_one_keep_digits() -> None:
+    for name, shapes, x in (
+        ("gamma", (2.0,), 50.0), ("beta", (2.0, 30.0), 0.8), ("t", (5.0,), 1e4),
+        ("cauchy", (), 1e9), ("chi2", (3.0,), 100.0), ("expon", (), 40.0), ("norm", (), 10.0),
+    ):  # fmt: skip
+        own, theirs = getattr(stats, name), getattr(scipy.stats, name)
+        rest, density = theirs.sf(x, *shapes), theirs.pdf(x, *shapes)
+        value = own.logcdf(tensor(x), *shapes)
+        assert float(value) == pytest.approx(np.log1p(-rest), rel=1e-9, abs=0.0), name
+        found = wg.grad(lambda x: own.logcdf(x, *shapes))(tensor(x))  # noqa: B023
+        assert float(found) == pytest.approx(density, rel=1e-9, abs=0.0), name
+    for name, shapes, x in (("gamma", (2.0,), 1e-10), ("beta", (2.0, 30.0), 1e-10)):
+        own, theirs = getattr(stats, name), getattr(scipy.stats, name)
+        below = theirs.cdf(x, *shapes)
+        assert float(own.logsf(tensor(x), *shapes)) == pytest.approx(-below, rel=1e-9, abs=0.0)
+
+
+def test_simpsons_rule_at_equal_places() -> None:
+    y = np.array([1.0, 2.0, 4.0, 3.0])
+    for x in ([0, 1, 1, 2], [0, 1, 2, 2], [0, 0, 1, 2], [0, 1, 1, 1]):
+        expected = scipy.integrate.simpson(y, x=x)
+        assert float(integrate.simpson(tensor(y), x=x)) == pytest.approx(expected), x
+        slopes = wg.grad(lambda y: integrate.simpson(y, x=x))(tensor(y))  # noqa: B023
+        assert slopes.numpy() == pytest.approx([scipy.integrate.simpson(e, x=x) for e in np.eye(4)])
+
+
+def test_what_is_not_differentiated_is_refused() -> None:
+    p, batch = tensor(P).requires_grad_(), tensor(np.stack([np.eye(2)] * 2))
+    for program in (
+        lambda: optimize.newton(lambda z: z**2 + p, 0.5 + 1j),
+        lambda: linalg.lu_factor(batch),
+        lambda: linalg.lu_solve((batch[0], [0, 1]), batch),
+        lambda: linalg.solve_banded((0, 0), tensor(np.ones((1, 2))), batch),
+        lambda: linalg.block_diag(batch),
+    ):
+        with pytest.raises(NotImplementedError, match=r"not differentiated|no batches"):
+            program()
+    own = integrate.solve_ivp(lambda t, y: -y, (0, 1), [1.0], dense_output=True)
+    assert own.sol(0.0).tolist() == [1.0]
+    with pytest.raises(TypeError, match=r"sol of scipy.integrate.solve_ivp .*lose the derivative"):
+        own.sol(p)
+
+
+def test_bounds_that_are_tracked() -> None:
+    def end(p: Any) -> Any:
+        bounds = optimize.Bounds(wg.stack([-p]), wg.stack([p]))
+        least = optimize.least_squares(lambda x: x - 3 * p, [0.1], bounds=bounds)
+        fit = optimize.curve_fit(lambda x, a: a * x, [1.0, 2.0], [3.0, 6.0], bounds=bounds)
+        low = optimize.minimize(lambda x: (x[0] + 3) ** 2, [0.1], bounds=bounds)
+        return wg.stack([least.x[0], fit[0][0], low.x[0]])
+
+    np.testing.assert_allclose(end(tensor(P)).numpy(), [P, P, -P])
+    np.testing.assert_allclose(wg.func.jacrev(end)(tensor(P)).numpy(), [1.0, 1.0, -1.0])
+    # SciPy stays where it begins, at the bound that the slope leads away from.
+    with pytest.raises(RuntimeError, match="no isolated solution"):
+        optimize.least_squares(lambda x: x - 3, [0.0], bounds=(0.0, tensor(P).requires_grad_()))
+
+
+@pytest.mark.filterwarnings("ignore::scipy.optimize.OptimizeWarning")
+def test_covariances_that_are_infinite() -> None:
+    data = [0.0, 1.0], tensor([0.0, 1.0]).requires_grad_()
+    best, cov = optimize.curve_fit(lambda x, a, b: a * x + b, *data)
+    assert np.isposinf(cov.numpy()).all()
+    assert best.requires_grad

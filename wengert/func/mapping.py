@@ -31,33 +31,26 @@ def vmap(
     """Return a function that maps another over axes of its arguments, without a loop.
 
     The function is written for one example, and called once: its Tensors look like one member of
-    the batch, and operations run for all members together. Results are in the kind of the
-    arguments, as of `jvp`.
+    the batch, and operations run for all members together; those without a batch rule for each in
+    turn. Results are in the kind of the arguments, as of `jvp`. Transforms nest with it in any
+    order: ``vmap(grad(loss), in_axes=(None, 0, 0))`` gives gradients per example.
 
-    Raises `ValueError` if axes do not fit the arguments or the results, lengths differ, or nothing
-    is mapped; `TypeError` if a mapped leaf, or a result, is no array. Inside, `TypeError` if Python
-    asks for the value of a mapped Tensor, as ``if`` does, and `RuntimeError` if random numbers are
-    drawn without leave.
+    Raises `ValueError` if axes or lengths do not fit, or nothing is mapped; `TypeError` if a mapped
+    leaf, or a result, is no array. Inside, `TypeError` if Python asks for the value of a mapped
+    Tensor, as ``if`` does, and `RuntimeError` if random numbers are drawn without leave.
 
     Parameters
     ----------
     in_axes : int, None or tuple
-        The axis of the arguments' leaves to map over, which may be negative; None for those that
-        all members have in common. A tuple has one for each argument: an integer, None, or a tree
-        of these that begins as the argument does. Arguments given by keyword are mapped over their
-        first axis.
+        The axis of the arguments' leaves to map over; None for those that all members have in
+        common. A tuple has one for each argument, or a tree of these that begins as it does.
+        Arguments given by keyword are mapped over their first axis.
     out_axes : int, None or tree
-        Where the results have the members' axis, alike. None is for results that do not depend on
-        the member.
+        Where results have the members' axis. None is for those that do not depend on the member.
     chunk_size : int, optional
         How many members are computed at once, which bounds the memory; all by default.
     randomness : {"error", "different", "same"}
         Whether random numbers are refused, drawn for each member, or the same for all.
-
-    Notes
-    -----
-    Transforms nest with it in any order: ``vmap(grad(loss), in_axes=(None, 0, 0))`` gives gradients
-    per example. A primitive without a batch rule runs for each member in turn.
 
     Examples
     --------

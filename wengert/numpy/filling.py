@@ -12,7 +12,7 @@ import wengert as wg
 from wengert.backends import dtype_of
 from wengert.backends.keys import as_view
 from wengert.ops.indexing import getitem, replaced, setitem
-from wengert.tape.grad_mode import recording, set_recording
+from wengert.tape.grad_mode import record_always, recording
 from wengert.tape.node import AccumulateGrad, is_lifted, running_forwards
 from wengert.tape.observers import observing
 from wengert.tape.tensor import Tensor, check_views, untracked, with_node
@@ -28,16 +28,10 @@ class _Rows(dict[int, Tensor]):
     array: Any
 
 
-def _settled(name: str) -> property:
-    def get(self: Any) -> Any:
-        settle(self)
-        return getattr(self, name)
-
-    def set_value(self: Any, value: Any) -> None:
-        settle(self)
-        setattr(self, name, value)
-
-    return property(get, set_value)
+_settled: Any = lambda name: property(
+    lambda self: getattr(settle(self), name),
+    lambda self, value: setattr(settle(self), name, value),
+)
 
 
 class Filling(Tensor):
@@ -51,24 +45,22 @@ class Filling(Tensor):
     shape = property(lambda self: _ARRAY.__get__(self).array.shape)
 
 
-def settle(x: Any) -> None:
+def settle(x: Any) -> Any:
     """Store the rows that wait: in one operation if untracked, and in one more if tracked."""
     rows: _Rows = _ARRAY.__get__(x)
     x.__class__ = Tensor
     x._array = rows.array
     base = with_node(x._array, x._node)
-    state, told = recording(), observing[:]
-    set_recording(True)  # as when the rows were written, unobserved
-    observing.clear()
-    try:
+    told = observing[:]
+    observing.clear()  # as when the rows were written, recorded and unobserved
+    with record_always():
         for tracked in (False, True):
             places = [i for i, row in rows.items() if (row._node is not None) is tracked]
             if places:
                 base = replaced(base, places, wg.stack([rows[i] for i in places]))
-    finally:
-        set_recording(state)
-        observing.extend(told)
+    observing.extend(told)
     x._array, x._node = base._array, base._node
+    return x
 
 
 def _place(x: Any, key: Any) -> tuple[int, Any] | None:

@@ -19,19 +19,10 @@ _MAKERS = "empty eye fromiter identity indices ones tri zeros"
 
 
 def array(
-    object: Any,
-    dtype: Any = None,
-    *,
-    copy: bool | None = True,
-    order: Any = "K",
-    subok: bool = False,
-    ndmin: int = 0,
-    like: Any = None,
-) -> Any:
-    """Make a Tensor of numbers, or of nested lists that hold Tensors, with their derivatives.
-
-    It has NumPy's dtype. Arrays of text and objects are NumPy's own.
-    """
+    object: Any, dtype: Any = None, *, copy: bool | None = True, order: Any = "K",
+    subok: bool = False, ndmin: int = 0, like: Any = None,
+) -> Any:  # fmt: skip
+    """Make a Tensor of numbers or nested lists, with the derivatives of Tensors in them."""
     if not holds(Tensor, (object,)) or (dtype is not None and np.dtype(dtype) == np.object_):
         return as_tensors(np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin))
     found: Any = wg.asarray(object, dtype=dtype)
@@ -85,24 +76,25 @@ class _Indexed:
         if any(isinstance(part, str) for part in parts):
             raise TypeError("np.r_ and np.c_ take no directives with Tensors: use np.concatenate")
         arrays = operands(*[np.r_[part] if isinstance(part, slice) else part for part in parts])
-        return TABLE["hstack" if self._own is np.r_ else "column_stack"](arrays)
+        axes, axis = ((1,), 0) if self._own is np.r_ else ((1, 1), -1)
+        wide = [x if x.ndim >= len(axes) else wg.reshape(x, (-1, *axes[1:])) for x in arrays]
+        return wg.concat(wide, axis=axis)
 
 
 class vectorize:
     """``np.vectorize``: a function of numbers is called for each place, also of Tensors."""
 
     def __init__(self, pyfunc: Callable[..., Any], *args: Any, **options: Any) -> None:
-        self._own, self._function = np.vectorize(pyfunc, *args, **options), pyfunc
-        self._plain = not {"signature", "excluded"} & options.keys()
+        self._own = np.vectorize(pyfunc, *args, **options)
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        if not holds(Tensor, args) and not holds(Tensor, keywords.values()):
+        if not holds(Tensor, (*args, *keywords.values())):
             return self._own(*args, **keywords)
-        if keywords or not self._plain:
+        if keywords or self._own.signature or self._own.excluded:
             raise TypeError("np.vectorize takes Tensors by position, and no signature= with them")
         arrays = wg.broadcast_arrays(*operands(*args))
         flat = zip(*[wg.reshape(x, (-1,)) for x in arrays], strict=True)
-        found = [self._function(*each) for each in flat]
+        found = [self._own.pyfunc(*each) for each in flat]
         parts = list(zip(*found, strict=True)) if isinstance(found[0], tuple) else [found]
         shaped = [wg.reshape(array(list(part)), arrays[0].shape) for part in parts]
         return tuple(shaped) if isinstance(found[0], tuple) else shaped[0]
@@ -116,16 +108,12 @@ def shuffle(x: Any) -> None:
         assign(x, getitem(x, order))
 
 
-def isscalar(element: Any) -> bool:
-    """Whether this is a number; a Tensor without axes stands for one."""
-    return np.isscalar(element) or (isinstance(element, Tensor) and not element.ndim)
-
-
 #: What stands for NumPy's functions and objects, beside the tables of `wengert.protocols`.
 NAMES: dict[str, Any] = {
     **{name: _maker(name) for name in _MAKERS.split()},
     **{f"{name}_like": _maker(f"{name}_like") for name in ("empty", "full", "ones", "zeros")},
-    **{one.__name__: one for one in (array, asarray, full, isscalar, vectorize)},
+    **{one.__name__: one for one in (array, asarray, full, vectorize)},
+    "isscalar": lambda x: np.isscalar(x) or (isinstance(x, Tensor) and not x.ndim),
     "copy": lambda a, order="K", subok=False: array(a),
     **dict.fromkeys(("asanyarray", "ascontiguousarray", "asfortranarray"), asarray),
     **{name: _Indexed(getattr(np, name)) for name in ("c_", "mgrid", "ogrid", "r_")},

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.ops import linear_algebra, manipulation, searching, statistical
+import wengert as wg
 from wengert.ops.conversion import asarray
 from wengert.protocols import array_ufunc, call_counterpart
 from wengert.protocols.ufuncs import ELEMENTWISE
@@ -63,9 +63,9 @@ def as_tensors(result: Any) -> Any:
 
 def _own(theirs: Any, args: Any, keywords: Any, given: Any = None) -> Any:
     """NumPy's own result: Tensors, unless NumPy's arrays were ``given``, the arguments if None."""
-    given = [*args, *keywords.values()] if given is None else given
     result = theirs(*args, **keywords)
-    return result if holds(np.ndarray, given) else as_tensors(result)
+    kept = holds(np.ndarray, given or [*args, *keywords.values()])
+    return result if kept else as_tensors(result)
 
 
 def _join(x: Any, name: str = "") -> Any:
@@ -74,45 +74,70 @@ def _join(x: Any, name: str = "") -> Any:
     return asarray(x) if nested else x
 
 
-def _quick(name: str, general: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
-    """NumPy's function, for which another stands where its arguments are Tensors and an axis."""
-    own: Any = (vars(manipulation) | vars(statistical)).get(name.replace("enate", ""), ours)
+def transpose(x: Any, axes: Any = None) -> Any:
+    """All axes in reverse, unless told otherwise."""
+    if axes is None and x._array.ndim == 2:
+        return wg.matrix_transpose(x)
+    return wg.permute_dims(x, tuple(range(x.ndim))[::-1] if axes is None else axes)
 
-    def reduce(a: Any, axis: Any = None, *more: Any, **keywords: Any) -> Any:
-        quick = type(a) is Tensor and not (more or keywords)
-        if quick and (a._node is not None or a.dtype.inexact):
-            return own(a, axis=axis)
-        return general(a, axis, *more, **keywords)
 
-    def join(arrays: Any, *more: Any, **keywords: Any) -> Any:
-        quick = type(arrays) in (list, tuple) and {*map(type, arrays)} == {Tensor} and not more
-        if quick and (not keywords or [*keywords] == ["axis"]):
-            return own(arrays, **keywords)
-        return general(arrays, *more, **keywords)
+def _dot(x: Any, y: Any) -> Any:
+    if type(y) is Tensor and 0 < x._array.ndim < 3 and 0 < y._array.ndim < 3:
+        return wg.matmul(x, y)
+    raise TypeError
 
-    def choose(*args: Any, **keywords: Any) -> Any:
-        quick = len(args) == 3 and not keywords and type(args[0]) is Tensor is type(args[1])
-        quick = quick and type(args[2]) is Tensor and args[0].dtype.kind == "bool"
-        return searching.where(*args) if quick else general(*args, **keywords)
 
-    joins = name in ("hstack", "vstack", "concatenate", "stack")
-    quick = join if joins else choose if name == "where" else general
-    return wraps(general)(reduce if name in _REDUCTIONS else quick)
+#: What answers quickly, of an axis and of other arguments. Where it raises an error, as for what it
+#: does not take, the counterpart answers, or tells.
+_BY_AXIS: dict[str, Any] = {n: getattr(wg, n) for n in (*_REDUCTIONS, "expand_dims", "flip")}
+_BY_AXIS |= {"cumprod": wg.cumulative_prod, "cumsum": wg.cumulative_sum}
+_OTHERS: dict[str, Any] = {
+    **{name: getattr(wg, name) for name in ("broadcast_to", "clip", "diff", "moveaxis")},
+    **{name: getattr(wg, name) for name in ("reshape", "roll", "stack", "where")},
+    **{f"linalg.{name}": getattr(wg.linalg, name) for name in ("det", "inv", "solve")},
+    "concatenate": wg.concat,
+    "dot": _dot,
+    "linalg.norm": wg.linalg.vector_norm,
+    "hstack": lambda arrays: wg.concat(arrays, axis=int(arrays[0]._array.ndim != 1)),
+    "ravel": lambda x: wg.reshape(x, (-1,)),
+    "sort": lambda x, axis=-1: wg.sort(x, axis=axis),
+    "transpose": transpose,
+    "vstack": lambda arrays: (wg.stack if arrays[0]._array.ndim == 1 else wg.concat)(arrays),
+}
+_PLAIN = {Tensor, int, float, tuple, type(None)}
+_MISSING: Any = object()
 
 
 def door(label: str, theirs: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
-    """NumPy's function, of Tensors its counterpart."""
+    """NumPy's function, of Tensors its counterpart; what is plain is answered quickly."""
+    name = label.partition(".")[2]
+    by_axis, special = name in _BY_AXIS, (_BY_AXIS | _OTHERS).get(name)
+    own = special or ours
     names = list(inspect.signature(theirs).parameters)
     out_at = names.index("out") if "out" in names and names[0] != "operands" else len(names)
 
     @wraps(theirs)
-    def call(*args: Any, **keywords: Any) -> Any:
-        one = bool(args) and type(args[0]) is Tensor and not keywords and len(args) <= out_at
-        if one and list not in map(type, args):
-            try:
-                return ours(*args)
-            except (TypeError, OverflowError):  # told below, by name
+    def call(a: Any = _MISSING, b: Any = _MISSING, /, *more: Any, **keywords: Any) -> Any:
+        if type(a) is Tensor:
+            plain = a._node is not None or own in (ours, wg.where) or a.dtype.inexact
+        else:
+            plain = bool(special) and type(a) in (list, tuple) and {*map(type, a)} == {Tensor}
+        try:
+            if not plain or (keywords and [*keywords] != ["axis"]):
                 pass
+            elif b is _MISSING:
+                return own(a, **keywords) if keywords else own(a)
+            elif by_axis:
+                return own(a, *more, axis=b, **keywords)
+            elif type(b) in _PLAIN and not more and not keywords:
+                return own(a, b)
+            elif len(more) < out_at - 1 and _PLAIN.issuperset(map(type, (b, *more))):
+                return own(a, b, *more, **keywords)
+        except (TypeError, ValueError, OverflowError):  # told below, by name
+            pass
+        return general(*[x for x in (a, b, *more) if x is not _MISSING], **keywords)
+
+    def general(*args: Any, **keywords: Any) -> Any:
         if not (holds(Tensor, args) or holds(Tensor, keywords.values())):
             return _own(theirs, args, keywords)
         keywords.update(zip(names[out_at:], args[out_at:], strict=False))
@@ -124,7 +149,7 @@ def door(label: str, theirs: Callable[..., Any], ours: Callable[..., Any]) -> Ca
         return call_counterpart(label, ours, (*given, *args[len(given) :]), keywords, out)
 
     call.__module__ = __name__
-    return _quick(label.removeprefix("np."), call, ours)
+    return call
 
 
 #: The types of operands that a ufunc's counterpart takes at once.
@@ -133,7 +158,7 @@ _FAST = {Tensor: (Tensor, float), float: (Tensor,)}
 
 def of_ufunc(theirs: np.ufunc) -> Callable[..., Any]:
     """A ufunc, of Tensors its counterpart, with its methods."""
-    known = ELEMENTWISE | {"matmul": linear_algebra.matmul}
+    known = ELEMENTWISE | {"matmul": wg.matmul}
     counterpart: Any = known.get(theirs.__name__) if theirs.nout == 1 else None
 
     def method(kind: str) -> Callable[..., Any]:

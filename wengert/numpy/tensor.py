@@ -8,7 +8,7 @@ import numpy as np
 import wengert as wg
 from wengert.numpy.filling import read, write
 from wengert.numpy.functions import TABLE, array
-from wengert.numpy.naming import ARRAYS, door
+from wengert.numpy.naming import ARRAYS, door, transpose
 from wengert.ops import indexing
 from wengert.ops.operators import GIVEN, OWN, give
 from wengert.tape import aliases
@@ -61,11 +61,7 @@ def _number(name: str) -> Callable[..., Any]:
     return operate
 
 
-def _in_place(name: str) -> Callable[..., None]:
-    def change(self: Tensor, *args: Any, **keywords: Any) -> None:
-        assign(self, TABLE[name](self, *args, **keywords))
-
-    return change
+_in_place: Any = lambda name: lambda x, *args, **more: assign(x, TABLE[name](x, *args, **more))
 
 
 def _python(kind: type) -> Callable[[Any], Any]:
@@ -97,11 +93,10 @@ def _item(self: Tensor, *place: Any) -> Any:
     return OWN["item"](self)
 
 
-#: What NumPy's arrays have, by name.
 ATTRIBUTES: dict[str, Any] = {
     **{name: door(f"x.{name}", getattr(np, name), TABLE[name]) for name in _METHODS.split()},
     **{f"__i{name}__": _number(name) for name in _IN_PLACE.split()},
-    "T": property(TABLE["transpose"]),
+    "T": property(transpose),
     "__complex__": _python(complex),
     "__eq__": lambda self, y: OWN["__eq__"](self, array(y) if type(y) in (list, tuple) else y),
     "__float__": _python(float),

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from wengert.ops.data_type import astype, check_storable
-from wengert.ops.operators import is_foreign, strong
-from wengert.tape.tensor import Tensor
+from wengert.ops.operators import GIVEN, is_foreign, strong
+from wengert.tape.node import is_lifted
+from wengert.tape.tensor import Tensor, differentiates
 
 __all__ = ["UnsupportedError", "array_function", "array_ufunc", "call_counterpart"]
 
@@ -61,6 +62,11 @@ def array_ufunc(
     for x in inputs:
         if type(x) is not np.ndarray and isinstance(x, np.ndarray) and is_foreign(x):
             return NotImplemented  # its own protocol answers
+    if out is not None and type(out[0]) is np.ndarray and "wengert.numpy" in GIVEN:
+        lost = (differentiates(x) or is_lifted(x._array) for x in inputs if isinstance(x, Tensor))
+        if not any(lost):  # NumPy's array takes the values
+            values = [x.detach().numpy() if isinstance(x, Tensor) else x for x in inputs]
+            return getattr(ufunc, method)(*values, out=out, **keywords)
     label, function = _of_ufunc(ufunc, method)
     if method == "__call__" and keywords.get("where", True) is not True and out is not None:
         keywords["kept"] = out[0]  # whose elements stay where nothing is computed
@@ -132,7 +138,9 @@ def call_counterpart(
         if not str(error).startswith(own):
             raise
         # Python names the counterpart where the arguments do not fit its signature.
-        raise TypeError(f"{name}(){str(error).removeprefix(own)}") from None
+        more = ", of Tensors: this option has no counterpart with a derivative"
+        more = more if "unexpected" in str(error) else ""
+        raise TypeError(f"{name}(){str(error).removeprefix(own)}{more}") from None
     if not targets:
         return result
     results = result if isinstance(result, tuple) else (result,)

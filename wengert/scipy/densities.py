@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 
 import wengert as wg
 from wengert import special as sp
+from wengert.interpreters.namespaces import differentiable
 from wengert.scipy.elementary import TABLE as EL
+from wengert.scipy.elementary import student_log
 
 Form = Callable[..., Any]
 _INF = math.inf
@@ -48,17 +50,22 @@ class Law(NamedTuple):
         if own is not None:
             return own
         if name == "logcdf" or self.sf is not None:
-            return _log(self.form(name.removeprefix("log")))
+            return _log(*map(self.form, ("cdf", "sf") if name == "logcdf" else ("sf", "cdf")))
         if name == "isf":
             return lambda q, *shapes: -self.form("ppf")(q, *shapes)
         mirrored = self.form(name.replace("sf", "cdf"))
         return lambda y, *shapes: mirrored(-y, *shapes)
 
 
-def _log(form: Form) -> Form:
+def _log(form: Form, other: Form) -> Form:
+    """The logarithm of a probability; of one near 1 by the ``other`` side's, which keeps digits."""
+
     def call(*args: Any) -> Any:
         value = form(*args)
-        return wg.where(value > 0, wg.log(wg.where(value > 0, value, 1.0)), -_INF)
+        near = value > 0.5
+        rest = wg.log1p(-wg.where(near, other(*args), 0.0))
+        far = wg.log(wg.where((value > 0) & ~near, value, 1.0))
+        return wg.where(near, rest, wg.where(value > 0, far, -_INF))
 
     return call
 
@@ -81,8 +88,7 @@ def _laplace_logcdf(y: Any) -> Any:
 
 
 def _student(y: Any, df: Any) -> Any:
-    half = wg.zeros_like(df) + 0.5
-    return -(df + 1) / 2 * wg.log1p(y * y / df) - wg.log(df) / 2 - sp.betaln(df / 2, half)
+    return student_log(differentiable, df, y)
 
 
 def _gamma(y: Any, a: Any) -> Any:
@@ -153,7 +159,12 @@ CONTINUOUS: dict[str, Law] = {
         shapes="s",
     ),
     "norm": Law(lambda y: y * y * -0.5 - _LOG_ROOT, sp.ndtr, sp.ndtri, logcdf=sp.log_ndtr),
-    "t": Law(_student, _flip("stdtr"), _flip("stdtrit"), shapes="df"),
+    "t": Law(
+        lambda y, df: student_log(differentiable, df, y),
+        _flip("stdtr"),
+        _flip("stdtrit"),
+        shapes="df",
+    ),
     "uniform": Law(
         wg.zeros_like, lambda y: y, lambda q: q, lambda y: 1 - y, lambda q: 1 - q, low=0.0, high=1.0
     ),

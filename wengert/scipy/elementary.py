@@ -59,23 +59,30 @@ def _gamma_slope(xp: Any, a: Any, x: Any) -> Any:
     return xp.where(inside, xp.where(lower, found, -found), xp.zeros_like(found))
 
 
-def _student_density(xp: Any, df: Any, t: Any) -> Any:
-    log = -(df + 1) / 2 * xp.log1p(t * t / df) - xp.log(df) / 2
-    return xp.exp(log - xp.betaln(df / 2, xp.zeros_like(df) + 0.5))
+def student_log(xp: Any, df: Any, t: Any) -> Any:
+    """The logarithm of Student's density, which is the normal one of infinite ``df``."""
+    normal = df == math.inf
+    df, half = xp.where(normal, 1, df), xp.zeros_like(df) + 0.5
+    log = -(df + 1) / 2 * xp.log1p(t * t / df) - xp.log(df) / 2 - xp.betaln(df / 2, half)
+    return xp.where(normal, -t * t / 2 - math.log(2 * math.pi) / 2, log)
 
 
 def _student_slope(xp: Any, df: Any, t: Any) -> Any:
     """The derivative by ``df``, of an incomplete beta function; near 0 by the density there."""
     half, square = xp.zeros_like(df) + 0.5, t * t
-    near, finite = square < 1e-14, xp.abs(t) < math.inf
-    square = xp.where(near | ~finite, 1, square)
+    near, finite = square < 1e-14, (xp.abs(t) < math.inf) & (df < math.inf)
+    square, df = xp.where(near | ~finite, 1, square), xp.where(finite, df, 1)
     place = square / (df + square)
     by_place = _beta_density(xp, half, df / 2, place) * square / (df + square) ** 2
     tail = _beta_slope(xp, half, df / 2, place, "b") / 4 - by_place / 2
     mean = xp.digamma((df + 1) / 2) - xp.digamma(df / 2) - 1 / df
-    start = xp.where(near, t, 0) * _student_density(xp, df, 0 * square) * mean / 2
+    start = xp.where(near, t, 0) * xp.exp(student_log(xp, df, 0 * square)) * mean / 2
     found = xp.where(near, start, xp.where(t < 0, -tail, tail))
     return xp.where(finite, found, xp.zeros_like(found))
+
+
+def _student_density(xp: Any, df: Any, t: Any) -> Any:
+    return xp.exp(student_log(xp, df, t))
 
 
 def _integral(name: str, inverse: str, sign: int, density: Any, slope: Any) -> None:

@@ -13,9 +13,11 @@ from typing import Any, cast
 import numpy as np
 
 import wengert as wg
-from wengert.backends import dtype_of
+from wengert.backends import backend_of, dtype_of
+from wengert.interpreters.lifted import bottom
 from wengert.ops.operands import operands
-from wengert.scipy.naming import gives_tensors, like_first, plain, tensors_in, tracked, values_of
+from wengert.ops.operators import GIVEN
+from wengert.scipy.naming import like_first, plain, tensors_in, tracked, values_of
 from wengert.tape.autograd import grad
 from wengert.tape.callbacks import call_back
 from wengert.tape.function import Function
@@ -67,6 +69,23 @@ def sources_of(run: Tensor, start: int, *places: Any) -> list[Node]:
                 at = cast(Node, node) if isinstance(node, Output) else parent
                 found[at.number] = at
     return [*found.values()]
+
+
+def _arrays(x: Any) -> Iterator[Any]:
+    if isinstance(x, tuple | list):
+        for part in x:
+            yield from _arrays(part)
+    elif hasattr(x, "dtype"):
+        raw = bottom(x)
+        yield raw if type(raw) is np.ndarray else np.asarray(backend_of(raw).to_numpy(raw))
+    elif isinstance(x, float):
+        yield np.asarray(x)
+
+
+def saved_by(run: Tensor, start: int) -> list[Any]:
+    """The arrays that derivatives of a run are computed with."""
+    nodes = sorted(walk([run._node], start), key=lambda node: node.number)
+    return [*_arrays([node.values() for node in nodes])]
 
 
 def put_on_tape(residual: Residual, place: Tensor) -> tuple[Tensor, list[Node]]:
@@ -140,17 +159,20 @@ class _Solution(Function):
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
-        label, residual, values, sources = ctx.equations
+        label, residual, values, sources, saved = ctx.equations
         (x,) = ctx.saved_tensors
         recorded = is_grad_enabled() or is_lifted(g._array) or is_lifted(x._array)
         with enable_grad():
             place = _track(x)
-            run, found = put_on_tape(residual, place)
+            start, (run, found) = tick(), put_on_tape(residual, place)
             jacobian = _rows(run, place, recorded)
             change = np.reshape(values_of(run, label) - values, -1)
             step = np.linalg.solve(values_of(jacobian, label), change)
             small = np.abs(step).max(initial=0) <= 1e-14 + 1e-8 * np.abs(values_of(x, "")).max()
-            if set(found) != set(sources) or not small:
+            again = saved_by(run, start)
+            same = set(found) == set(sources) and [*map(np.shape, again)] == [*map(np.shape, saved)]
+            near = lambda a, b: np.allclose(a, b, 1e-6, 1e-9, equal_nan=True)
+            if not (same and small and all(map(near, again, saved))):
                 raise RuntimeError(CHANGED.format(label))
             weight = wg.linalg.solve(wg.conj(jacobian.T), wg.reshape(g, (-1,)))
             targets = [*sources, cast(Node, place._node)]
@@ -177,15 +199,18 @@ def solution(label: str, residual: Residual, x: Any, given: Iterable[Any] = ()) 
 
     Raises `RuntimeError` if ``x`` does not solve them, or the Jacobian is singular.
     """
+    if np.iscomplexobj(x):
+        raise NotImplementedError(
+            f"{label}: complex solutions are not differentiated: solve for both parts, as numbers"
+        )
     given, x = list(given), np.asarray(x, dtype=np.float64)
     found = like_first(given, x).detach()
     if not is_grad_enabled():
         return found
     leaf = found.detach().requires_grad_()
-    run, sources = put_on_tape(residual, leaf)
+    start, (run, sources) = tick(), put_on_tape(residual, leaf)
+    saved = saved_by(run, start)
     lifted = run._array if is_lifted(run._array) else None
-    if not sources and lifted is None:
-        return found
     if run.size != x.size:
         raise ValueError(
             f"{label}: {run.size} equations for {x.size} unknowns: a derivative needs as many"
@@ -197,6 +222,8 @@ def solution(label: str, residual: Residual, x: Any, given: Iterable[Any] = ()) 
             f"{label} has found no isolated solution, so that there is no derivative: SciPy has "
             "not converged, or the Jacobian is singular; begin elsewhere, or pass detached Tensors"
         )
+    if not sources and lifted is None:
+        return found
     while is_lifted(lifted):  # each step of Newton's method gives one more order
         with unrecorded():
             r = wg.reshape(as_tensor(residual(found)), (-1,))
@@ -207,7 +234,7 @@ def solution(label: str, residual: Residual, x: Any, given: Iterable[Any] = ()) 
     if not sources:
         return untracked(found._array)
     result: Tensor = _Solution.apply(
-        (label, residual, values, sources), found, *map(_stand_in, sources)
+        (label, residual, values, sources, saved), found, *map(_stand_in, sources)
     )
     return result
 
@@ -244,7 +271,7 @@ class Called(Observer):
     ) -> None:
         self.label, self.function, self.given = label, function, given
         self.at, self.pair = at, pair is True
-        self.tensors = self.answers = gives_tensors(given)
+        self.tensors = self.answers = "wengert.numpy" in GIVEN or bool(tensors_in(*given))
         self.tracked = self.compared = False
 
     def operated(self, name: str, primitive: Any, inputs: Any, results: Any) -> None:

@@ -20,7 +20,16 @@ import wengert as wg
 from wengert.interpreters.duals import Dual
 from wengert.protocols.reductions import trapezoid as _trapezoid
 from wengert.scipy.implicit import Called, pull, sources_of
-from wengert.scipy.naming import inexact, like_first, plain, publish, tensors_in, tracked, values_of
+from wengert.scipy.naming import (
+    Guarded,
+    inexact,
+    like_first,
+    plain,
+    publish,
+    tensors_in,
+    tracked,
+    values_of,
+)
 from wengert.scipy.stepping import METHODS, Trajectory
 from wengert.tape import NOT_IMPLEMENTED
 from wengert.tape.node import is_lifted, tick
@@ -62,6 +71,7 @@ def solve_ivp(
         raise NotImplementedError(f"{label}: solutions with events= are not differentiated")
     if not moving:
         found.t, found.y = field.in_kind(found.t), field.in_kind(found.y)
+        found.sol = found.sol and Guarded(found.sol, f"the sol of {label}")
         return found
     kind = method
     if method not in METHODS:  # of several steps, whose history has no derivative
@@ -75,7 +85,7 @@ def solve_ivp(
         found.y = wg.stack([*(step.y for step in path.steps), path.last], axis=-1)
     else:
         found.t = inexact(t_eval)[0] if tensors_in(t_eval) else found.t
-        found.y = path(found.t)
+        found.y = path(found.t) if len(found.t) else found.y
     found.sol = path if dense_output else None
     return found
 
@@ -88,7 +98,8 @@ def _path(field: Called, found: Any, t_span: Any, y0: Any, kind: str) -> Traject
     if tracked(t_span):
         first, last = (inexact(t)[0] for t in t_span)
         a, b = times[0][0], times[-1][1]
-        times = [[first + (last - first) * ((t - a) / (b - a)) for t in pair] for pair in times]
+        along = lambda t: first + (last - first) * ((t - a) / (b - a))
+        times = [[*map(along, pair)] for pair in times] if a != b else [[first, last]]
     (start,) = inexact(y0 if tensors_in(y0) else like_first(field.given, np.array(y0)))
     on_tape = lambda t, y: wg.reshape(field.on_tape(t, y), y.shape)
     return Trajectory(METHODS[kind], on_tape, times, wg.reshape(start, (-1,)), field.label)
@@ -162,12 +173,18 @@ def quad(func: Any, a: Any, b: Any, args: Any = (), full_output: Any = 0, **opti
     with observed_by(called):
         found = _scipy.quad(called, *ends, full_output=1, **options)
     value = called.in_kind(found[0])
+    if ends[0] == ends[1] and np.isfinite(ends[0]):
+        called(ends[0])  # which SciPy does not
     if called.tracked or called.compared or tracked(a, b):
         if any(options.get(key) is not None for key in ("weight", "complex_func", "points")):
             raise NotImplementedError(
                 f"{label}: weight=, points= and complex_func= have no derivative"
             )
-        total, smooth = _gauss(_Integrand(called, a, b, ends), found[2])
+        integrand = _Integrand(called, a, b, ends)
+        if ends[0] == ends[1]:
+            total, smooth = integrand.over(0.0, 1.0, False)[0], (True, True)
+        else:
+            total, smooth = _gauss(integrand, found[2])
         error = abs(float(values_of(total, label)) - found[0])
         limits = (options.get("epsabs", 1.49e-8), options.get("epsrel", 1.49e-8) * abs(found[0]))
         if not (smooth[0] and error <= 10 * max(found[1], *limits)):
@@ -191,7 +208,8 @@ class _Integrand:
         if ends[1] < ends[0]:
             self.sign, a, b, ends = -1.0, b, a, ends[::-1]
         places = [inexact(x)[0] if tracked(x) else end for x, end in zip((a, b), ends, strict=True)]
-        self.places, self.ends, self.finite = places, ends, np.isfinite(ends)
+        self.places, self.finite = places, np.isfinite(ends)
+        self.ends = ends if ends[0] < ends[1] else [0.0, 1.0]
 
     def __call__(self, s: float) -> Tensor:
         (low, high), ends = self.places, self.ends
@@ -236,34 +254,39 @@ def _derivatives(y: Tensor, targets: Any, label: str) -> Any:
 def _gauss(f: _Integrand, info: Any) -> tuple[Tensor, tuple[bool, bool]]:
     """The sum over SciPy's intervals, and whether first and further derivatives are right.
 
-    They are if halves of the intervals give the same, and nothing jumps between intervals.
+    They are if parts of the intervals give the same, and nothing jumps between intervals. What is
+    compared with is how much the function changes, since what it has in common hides jumps.
     """
     n, label, start = info["last"], f.called.label, tick()
     whole = sorted(zip(info["alist"][:n], info["blist"][:n], strict=True))
-    bounded, rows, rough = f.finite.all(), [], [0.0]
+    bounded, rows, rough = f.finite.all(), [], [[0.0, 0.0]]
     total: Any = 0.0
-    halved: Any = 0.0
+    parted: Any = 0.0
     for left, right in whole:
         fine = bool(n > 1 and bounded and not {left, right}.isdisjoint(f.ends))
-        middle = (left + right) / 2
+        cut = left + 0.382 * (right - left)  # a jump in the middle is in none of the parts'
         piece, seen = f.over(left, right, fine)
-        half = f.over(left, middle, fine)[0] + f.over(middle, right, fine)[0]
-        rows.append((right - left, np.ptp(seen), values_of(piece - half, label), piece))
-        total, halved = total + piece, halved + half
-    targets = sources_of(total + halved, start)
-    top = max(abs(values_of(piece, label)) / h for h, _, _, piece in rows)
-    for i, (h, spread, difference, _) in enumerate(rows):
+        other = f.over(left, cut, fine)[0] + f.over(cut, right, fine)[0]
+        rows.append((right - left, np.ptp(seen), values_of(piece - other, label), np.abs(seen)))
+        total, parted = total + piece, parted + other
+    targets = sources_of(total + parted, start)
+    spread, top = (max(map(np.max, column)) for column in [*zip(*rows, strict=True)][1::2])
+    for i, (h, own, difference, _) in enumerate(rows):
         if bounded or n == 1 or 0 < i < n - 1:
-            rough.append(abs(difference) / (h * max(spread, 1e-5 * top) or 1.0))
-    one, two = (_derivatives(x, targets, label) for x in (total, halved))
-    first = max(rough) <= 1e-4 and np.allclose(one[1:], two[1:], 1e-6, 1e-7)
-    second = max(rough) <= 1e-7
+            least = max(own, 1e-5 * spread)
+            rough.append(
+                [abs(difference) / (h * max(least, x * top) or 1.0) for x in (1e-11, 1e-8)]
+            )
+    one, two = (_derivatives(x, targets, label) for x in (total, parted))
+    worst = np.max(rough, axis=0)
+    first = worst[0] <= 1e-4 and np.allclose(one[1:], two[1:], 1e-6, 1e-7)
+    second = worst[1] <= 1e-7
     for (left, at), (_, right) in pairwise(whole):
         near = 1e-7 * min(at - left, right - at)
         places = ((3 * at + left) / 4, at - near, at + near, (3 * at + right) / 4)
         p = np.stack([_derivatives(f(s), targets, label) for s in places])
         sides = np.abs(p[1] - p[0]) + np.abs(p[3] - p[2])
-        jumps = np.abs(p[2] - p[1]) > 1e-5 * sides + 1e-10 * np.abs(p).max(axis=0)
+        jumps = np.abs(p[2] - p[1]) > 1e-5 * sides + 1e-12 * np.abs(p).max(axis=0)
         first, second = first and not jumps[0], second and not jumps.any()
     return total, (bool(first), bool(second))
 
@@ -310,8 +333,9 @@ def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Tensor:
         return wg.sum(h * (data[..., 1:] + data[..., :-1]) / 2, axis=-1)
     if n % 2 == 0:
         h0, h1 = h[..., -2], h[..., -1]
-        ends = data[..., -1] * (2 * h1 + 3 * h0) - data[..., -3] * h1**2 / h0
-        last = h1 / 6 * (ends / (h0 + h1) + data[..., -2] * (h1 + 3 * h0) / h0)
+        last = _ratio(h1 * (2 * h1 + 3 * h0), 6 * (h0 + h1)) * data[..., -1]
+        last = last + _ratio(h1 * (h1 + 3 * h0), 6 * h0) * data[..., -2]
+        last = last - _ratio(h1**3, 6 * h0 * (h0 + h1)) * data[..., -3]
         data, h = data[..., :-1], h[..., :-1]
     h0, h1 = h[..., ::2], h[..., 1::2]
     parts = data[..., :-2:2] * (2 - _ratio(h1, h0)) + data[..., 2::2] * (2 - _ratio(h0, h1))

@@ -22,12 +22,15 @@ from wengert.tape.tensor import Tensor
 _HARMLESS = ("overwrite_a", "overwrite_b", "overwrite_ab", "check_finite", "lapack_driver", "turbo")
 
 
-def _operands(options: dict[str, Any], *arrays: Any) -> tuple[Tensor, ...]:
-    """Arrays as operands; raise for options that change a result and have no counterpart."""
+def _operands(options: dict[str, Any], *arrays: Any, most: float = np.inf) -> tuple[Tensor, ...]:
+    """Arrays as operands; raise for options without a counterpart, and for batches."""
     for name, value in options.items():
         if name not in _HARMLESS and value is not None and value is not False:
             raise TypeError(f"{name}={value!r} has no counterpart with a derivative")
-    return inexact(*arrays)
+    found = inexact(*arrays)
+    if any(x.ndim > most for x in found):
+        raise NotImplementedError("of Tensors no batches here: use wengert.linalg, or a loop")
+    return found
 
 
 def _adjoint(x: Any, xp: Any = wg) -> Any:
@@ -90,7 +93,7 @@ def cho_solve(c_and_lower: Any, b: Any, **options: Any) -> Tensor:
 
 def lu_factor(a: Any, **options: Any) -> tuple[Tensor, Any]:
     """LU factors for `lu_solve`, with SciPy's pivots."""
-    (rest,) = _operands(options, a)
+    (rest,) = _operands(options, a, most=2)
     _, pivots = _scipy.lu_factor(values_of(rest, "scipy.linalg.lu_factor"))
     rest, lower, upper = rest[_order(pivots)], [], []
     for k in range(len(pivots)):  # what is left is eliminated from the right and from below
@@ -111,7 +114,7 @@ def _order(pivots: Any) -> Any:
 
 def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, **options: Any) -> Tensor:
     """Solve a system with LU factors."""
-    x, y = _operands(options, lu_and_piv[0], b)
+    x, y = _operands(options, lu_and_piv[0], b, most=2)
     order = _order(values_of(lu_and_piv[1], "scipy.linalg.lu_solve"))
     if trans == 0:
         return solve_triangular(x, solve_triangular(x, y[order], 0, True, True))
@@ -153,7 +156,7 @@ _banded = host(
 
 def solve_banded(l_and_u: Any, ab: Any, b: Any, **options: Any) -> Tensor:
     """Solve a system with a band matrix."""
-    bands, y = _operands(options, ab, b)
+    bands, y = _operands(options, ab, b, most=2)
     l, u = map(int, l_and_u)
     dtype = wg.result_type(bands, y)
     columns = wg.astype(wg.reshape(y, (y.shape[0], -1)), dtype)
@@ -183,7 +186,8 @@ def _matrix_function(name: str) -> Callable[..., Tensor]:
 
 def block_diag(*arrs: Any) -> Tensor:
     """A matrix with others along its diagonal."""
-    parts = [wg.reshape(x, (1, -1)) if x.ndim < 2 else x for x in inexact(*arrs)]
+    given = _operands({}, *arrs, most=2)
+    parts = [wg.reshape(x, (1, -1)) if x.ndim < 2 else x for x in given]
     ends = np.cumsum([x.shape[1] for x in parts]).tolist()
     rows = [
         wg.pad(x, ((0, 0), (end - x.shape[1], ends[-1] - end)))

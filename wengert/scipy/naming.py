@@ -19,7 +19,7 @@ from wengert.interpreters.duals import Dual
 from wengert.ops.conversion import beside
 from wengert.ops.data_type import astype
 from wengert.ops.operands import operands
-from wengert.ops.operators import GIVEN
+from wengert.protocols import call_counterpart
 from wengert.tape.callbacks import call_back
 from wengert.tape.node import is_lifted
 from wengert.tape.primitive import Primitive
@@ -55,11 +55,6 @@ def tracked(*values: Any) -> bool:
     )
 
 
-def gives_tensors(values: Iterable[Any]) -> bool:
-    """Whether a program computes with Tensors: some are given, or `wengert.numpy` makes them."""
-    return "wengert.numpy" in GIVEN or bool(tensors_in(*values))
-
-
 def values_of(x: Any, label: str) -> Any:
     """NumPy's array of a Tensor's values, without its derivatives, or of anything else."""
     if isinstance(x, list | tuple) and tensors_in(x):
@@ -88,15 +83,6 @@ def inexact(*values: Any) -> tuple[Tensor, ...]:
     return tuple([x if x.dtype.inexact else astype(x, "float64") for x in operands(*values)])
 
 
-def refusal(label: str, name: str) -> TypeError:
-    """The error for a Tensor whose derivative would be lost."""
-    return TypeError(
-        f"{label} is SciPy's own, and would lose the derivative of a Tensor ({name}): write it "
-        "with functions that have one, or as a wengert.autograd.Function; where no derivative is "
-        "needed, pass x.detach()"
-    )
-
-
 def _is_users(x: Any) -> bool:
     """Whether a function, a method or a callable object is the program's, and not SciPy's."""
     if not callable(x) or isinstance(x, type | np.ufunc | Guarded):
@@ -109,7 +95,11 @@ def plain(x: Any, label: str, name: str) -> Any:
     """An argument as SciPy takes it; `TypeError` where a derivative would be lost."""
     if isinstance(x, Tensor):
         if tracked(x):
-            raise refusal(label, name)
+            raise TypeError(
+                f"{label} is SciPy's own, and would lose the derivative of a Tensor ({name}): "
+                "write it with functions that have one, or as a wengert.autograd.Function; where "
+                "no derivative is needed, pass x.detach()"
+            )
         return values_of(x, label)
     if isinstance(x, list | tuple) and (tensors_in(x) or any(map(callable, x))):
         parts = [plain(part, label, name) for part in x]
@@ -176,17 +166,7 @@ def door(label: str, theirs: Any, ours: Callable[..., Any] | None = None) -> Cal
             return run(label, theirs, args, keywords)
         if not tensors_in(args, keywords):
             return theirs(*args, **keywords)
-        try:
-            return ours(*args, **keywords)
-        except TypeError as error:
-            own = f"{getattr(ours, '__qualname__', '')}()"
-            if not str(error).startswith(own):
-                raise
-            # Python names the room's function where the arguments do not fit its signature.
-            raise TypeError(
-                f"{label}(){str(error).removeprefix(own)}, of Tensors: this option has no "
-                "counterpart with a derivative"
-            ) from None
+        return call_counterpart(label, ours, args, keywords, None)
 
     call.__module__ = ROOM if ours is None else ours.__module__
     return call

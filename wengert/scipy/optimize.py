@@ -9,6 +9,7 @@
 
 import inspect
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import wengert as wg
 from wengert import optimize as _tape
 from wengert.func.jacobians import jacobian
 from wengert.ops.operands import operands
-from wengert.scipy.implicit import Called, as_tensor, gradient_of
+from wengert.scipy.implicit import Called, Residual, as_tensor, gradient_of
 from wengert.scipy.naming import inexact, like_first, plain, publish, tensors_in, tracked, values_of
 from wengert.tape.tensor import Tensor
 
@@ -89,20 +90,29 @@ def _solver(name: str, points: int) -> Callable[..., Any]:
 # -- minima ----------------------------------------------------------------------------------------
 
 
+def _make_bounds(lb: Any = -np.inf, ub: Any = np.inf, keep_feasible: Any = False) -> Any:
+    """SciPy's bounds, or the same fields with Tensors."""
+    own = SimpleNamespace if tensors_in(lb, ub) else _scipy.Bounds
+    return own(lb=lb, ub=ub, keep_feasible=keep_feasible)
+
+
 class _Bounds:
     """Lower and upper bounds, which a solution that is at some of them moves with."""
 
     def __init__(self, bounds: Any, n: int, label: str) -> None:
-        low, high = (bounds.lb, bounds.ub) if hasattr(bounds, "lb") else bounds or _INFINITE
+        low, high = _sides(bounds)
         self.edges = [wg.broadcast_to(wg.astype(x, "float64"), (n,)) for x in operands(low, high)]
         self.values = tuple(values_of(edge, label) for edge in self.edges)
 
-    def within(self, x: Any, residual: Callable[[Tensor], Any]) -> Callable[[Tensor], Any]:
-        """The equations of a solution ``x``."""
+    def within(self, x: Any, gradient: Residual, called: Called) -> Residual:
+        """The equations of a minimum ``x``, which bounds hold where the slope leads outside."""
         at = [np.abs(x - side) <= 1e-8 * (1 + np.abs(x)) for side in self.values]
+        if np.any(at) and called.tracked:
+            slope = values_of(gradient(like_first(called.given, x)), called.label)
+            at = [here & (sign * slope >= 0) for here, sign in zip(at, (1, -1), strict=True)]
 
         def inside(place: Tensor) -> Any:
-            r = residual(place)
+            r = gradient(place)
             for edge, here in zip(self.edges, at, strict=True):
                 if np.any(here):
                     mask = like_first([r], here)
@@ -110,6 +120,10 @@ class _Bounds:
             return r
 
         return inside
+
+
+def _sides(bounds: Any) -> Any:
+    return (bounds.lb, bounds.ub) if hasattr(bounds, "lb") else bounds or _INFINITE
 
 
 def _split_pairs(pairs: Any) -> Any:
@@ -149,7 +163,8 @@ def minimize(
     pairs = bounds if hasattr(bounds, "lb") or bounds is None else _split_pairs(bounds)
     edges = _Bounds(pairs, start.size, label)
     rest = {"constraints": constraints, "tol": tol, "options": options, "callback": callback}
-    rest["bounds"] = _scipy.Bounds(*edges.values) if tracked(*edges.edges) else bounds
+    keep = plain(getattr(bounds, "keep_feasible", False), label, "keep_feasible")
+    rest["bounds"] = None if bounds is None else _scipy.Bounds(*edges.values, keep)
     if jac is None and hess is None and hessp is None and called.tensors:
         found = _tape.minimize(fun, like_first(called.given, start), args, method, **rest)
     else:
@@ -173,7 +188,7 @@ def minimize(
             "parameters, or use bounds="
         )
     found = _derived(found) if called.tracked else found
-    found.x = called.solved(x, edges.within(x, gradient_of(value)))
+    found.x = called.solved(x, edges.within(x, gradient_of(value), called))
     found.fun = as_tensor(value(found.x)) if called.tracked else found.fun
     for key in {"jac", "grad"} & found.keys():
         found[key] = values_of(found[key], label)
@@ -219,7 +234,7 @@ def least_squares(
     def cost(x: Tensor) -> Any:
         return f_scale**2 * wg.sum(_LOSSES[loss]((residual(x) / f_scale) ** 2)) / 2
 
-    found.x = called.solved(found.x, edges.within(found.x, gradient_of(cost)))
+    found.x = called.solved(found.x, edges.within(found.x, gradient_of(cost), called))
     if called.tracked:
         found = _derived(found)
         found.fun, found.cost = residual(found.x), cost(found.x)
@@ -265,10 +280,11 @@ def curve_fit(
     if not any(p.kind is p.VAR_POSITIONAL for p in own.parameters.values()):
         model.__signature__ = own  # type: ignore[attr-defined]  # by which SciPy counts
     slope = (lambda x, *p: values_of(jac(data, *p), label)) if callable(jac) else jac
-    values = [values_of(x, label) for x in given]
+    values, sides = ([values_of(x, label) for x in group] for group in (given, _sides(bounds)))
+    called.tracked = called.tracked or tracked(*_sides(bounds))
     found = _scipy.curve_fit(
-        model, *values, absolute_sigma, check_finite, plain(bounds, label, "bounds"), method,
-        slope, full_output=full_output, **options,
+        model, *values, absolute_sigma, check_finite, sides, method, slope,
+        full_output=full_output, **options,
     )  # fmt: skip
     popt = found[0]
     if not called.tracked:
@@ -284,7 +300,10 @@ def curve_fit(
         return wg.reshape(r / rest[0] if rest else r, (-1,))
 
     half = gradient_of(lambda p: wg.sum(residual(p) ** 2) / 2)
-    best = called.solved(popt, _Bounds(bounds, popt.size, label).within(popt, half))
+    edges = _Bounds(bounds, popt.size, label)
+    best = called.solved(popt, edges.within(popt, half, called))
+    if not np.isfinite(found[1]).all():  # as of no more data than parameters
+        return best, like_first(called.given, found[1])
     rows = jacobian(residual)(best)
     cov = wg.linalg.inv(rows.T @ rows)
     if not absolute_sigma:
@@ -297,4 +316,5 @@ _POINTS = {"bisect": 2, "brenth": 2, "brentq": 2, "ridder": 2, "toms748": 2}
 _POINTS |= {"fsolve": 1, "newton": 1, "root": 1, "root_scalar": 0}
 _OWN: dict[str, Any] = {name: _solver(name, points) for name, points in _POINTS.items()}
 _STANDS = " ".join([*_POINTS, "curve_fit least_squares leastsq minimize"])
-publish(globals(), _OWN | {"NonlinearConstraint": _scipy.NonlinearConstraint}, _STANDS)
+_OWN |= {"Bounds": _make_bounds, "NonlinearConstraint": _scipy.NonlinearConstraint}
+publish(globals(), _OWN, _STANDS)

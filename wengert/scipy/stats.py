@@ -122,7 +122,10 @@ class _Univariate(_Family):
         def call(*args: Any, **keywords: Any) -> Tensor:
             x, shapes, loc, scale, valid = self._arguments("x", args, keywords)
             form, low, high = self._law.form(name), self._law.low, self._law.high
-            y, high = (x - loc) / scale, high(*shapes) if callable(high) else high
+            place, start, unit = (z.detach() for z in (x, loc, scale))
+            far = wg.isinf(y := (place - start) / unit)  # where nothing moves with the others
+            y = wg.where(far, y, (wg.where(far, 0.0, x) - loc) / wg.where(far, 1.0, scale))
+            high = high(*shapes) if callable(high) else high
             if dense:
                 left, right = y < low, (y > high) | wg.isinf(y)
                 right = right | (wg.floor(y) != y) if self._whole else right
@@ -132,7 +135,7 @@ class _Univariate(_Family):
             inside = within = ~(left | right)
             if has_ends := dense and not self._whole and low > -math.inf:
                 # Infinite logarithms at the ends of the support have no derivative.
-                ends = self._inside(y, (y == low) | (y == high)), *shapes
+                ends = self._inside(y, (y == low) | (y == high) & ~far), *shapes
                 at_ends = form(*wg.broadcast_arrays(*(z.detach() for z in ends)))
                 within = inside & ~wg.isinf(at_ends)
             value = form(*wg.broadcast_arrays(self._inside(y, within), *shapes))

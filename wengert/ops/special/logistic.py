@@ -124,7 +124,7 @@ def product_with(log: str, edge: int) -> dict[str, Any]:
         both = (x == 0) & (y == edge)
         safe = xp.where(both, edge + 1, y)
         found = g * xp.conj(x / (safe - edge if edge else safe))
-        return without_slope(xp, found, lambda: (both, x + y))
+        return without_slope(xp, found, lambda: (both, x))  # 0 for all y where x is 0
 
     return {"composite": composite, "x": by_x, "y": by_y, "domain": {"y": Domain(edge)}}
 
