@@ -204,17 +204,7 @@ class ConvTranspose2d(_Transposed):
     _count = 2
 
 
-class ZeroPad2d(Module):
-    """`functional.pad` with zeros as a module, for images.
-
-    ``padding`` is one number, or those of zeros before and after the last axis, and the one before.
-
-    Examples
-    --------
-    >>> wg.nn.ZeroPad2d(1)(wg.ones((1, 3, 8, 8))).shape
-    (1, 3, 10, 10)
-    """
-
+class _Pad2d(Module):
     _mode: Literal["constant", "reflect"] = "constant"
 
     def __init__(self, padding: int | tuple[int, ...]) -> None:
@@ -228,7 +218,19 @@ class ZeroPad2d(Module):
         return f"{self.padding}"
 
 
-class ReflectionPad2d(ZeroPad2d):
+class ZeroPad2d(_Pad2d):
+    """`functional.pad` with zeros as a module, for images.
+
+    ``padding`` is one number, or those of zeros before and after the last axis, and the one before.
+
+    Examples
+    --------
+    >>> wg.nn.ZeroPad2d(1)(wg.ones((1, 3, 8, 8))).shape
+    (1, 3, 10, 10)
+    """
+
+
+class ReflectionPad2d(_Pad2d):
     """`functional.pad` with the image mirrored at its edges, as a module.
 
     ``padding`` is as in `ZeroPad2d`, and less than an axis has elements.
