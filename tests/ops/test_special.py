@@ -2,11 +2,8 @@
 
 import math
 import warnings
-<<<<<<< HEAD
 from operator import attrgetter
-=======
 from typing import Any
->>>>>>> refs/heads/s43b
 
 import numpy as np
 import pytest
