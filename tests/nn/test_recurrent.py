@@ -315,6 +315,7 @@ def test_gradients_in_batches_and_forward(backend: Any, name: str) -> None:
         (lambda: nn.LSTM(2.0, 3), TypeError, "input_size is an integer"),
         (lambda: nn.LSTM(2, 3, 0), ValueError, "num_layers is positive"),
         (lambda: nn.LSTM(2, 3, proj_size=2), TypeError, "LSTM takes no proj_size.*LSTMCell"),
+        (lambda: nn.LSTM(2, 3, 1, True, False, 0.0, False, 2), TypeError, "positional argument"),
         (lambda: nn.LSTM(2, 3, 2, dropout=1.5), ValueError, "between 0 and 1"),
         (lambda: nn.RNN(2, 3, nonlinearity="gelu"), ValueError, "'tanh' or 'relu'"),
         (lambda: nn.RNN(2, 3, nonlinearity=nn.functional.relu), ValueError, "'tanh' or 'relu'"),

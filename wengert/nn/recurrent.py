@@ -31,6 +31,7 @@ class _Layers(Recurrent[S]):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
+        *,  # in PyTorch's place of these an LSTM has proj_size
         device: Any = None,
         dtype: Any = None,
     ) -> None:
@@ -188,8 +189,8 @@ class RNN(_Layers[Tensor]):
                 f"{nonlinearity!r} is no nonlinearity of an RNN: it is 'tanh' or 'relu'"
             )
         self.mode, self.nonlinearity = f"RNN_{nonlinearity.upper()}", nonlinearity
-        more = batch_first, dropout, bidirectional, device, dtype
-        super().__init__(input_size, hidden_size, num_layers, bias, *more)
+        more = bias, batch_first, dropout, bidirectional
+        super().__init__(input_size, hidden_size, num_layers, *more, device=device, dtype=dtype)
 
 
 class GRU(_Layers[Tensor]):
