@@ -15,7 +15,7 @@ import numpy as np
 
 from wengert.backends import selection
 from wengert.compiler.calls import kind_of
-from wengert.compiler.capture.recorded import Effect, Recording, Ref, Swept, behind
+from wengert.compiler.capture.recorded import Effect, Recording, Ref, Swept
 from wengert.compiler.emission.spelling import Names, Speller, conditions
 from wengert.compiler.passes.flatten import LARGEST
 from wengert.compiler.passes.inplace import ALONE, CHANGED, LATE
@@ -48,7 +48,7 @@ _MISSED = "ArithmeticError, AttributeError, LookupError, TypeError, ValueError"
 class Binding:
     """Writes the function.
 
-    ``attach(answer, kept, tensors, leaves)`` puts results on the tape. A program that writes in
+    ``attach(answer, kept, tensors)`` puts results on the tape. A program that writes in
     place has the input `ALONE`.
     """
 
@@ -66,7 +66,7 @@ class Binding:
         #: The Tensors whose gradients the function frees at its begin, and never reads.
         self._gone = [i for i in sorted(found.gone) if Ref("grad", i) not in read]
         self._one_device = found.backend is not None and found.backend.name in _PLAIN_DEVICES
-        named = (behind, has_hooks, kind_of, with_node, same, selection, untracked)
+        named = (has_hooks, kind_of, with_node, same, selection, untracked)
         self.names: dict[str, Any] = {
             **{x.__name__: x for x in named},
             "__name__": "wengert.compiled.binding",
@@ -392,9 +392,6 @@ class Binding:
         self._checks += conditions(
             found.decided, given, lambda text: "return MISS", Speller(None, Names())
         )
-        for i, others in found.behind.items():
-            every = ", ".join(self._tensors)
-            self._check(f"behind({self._tensors[i]}, [{every}]) != {self._bind(others)}")
 
     def _input(self, ref: Ref) -> str:
         if ref.kind == "grad":
@@ -506,9 +503,13 @@ class Binding:
             else:
                 parts.append(self._bind(what) if kind == "plain" else f"o{what}")
         if found.backward:
-            kept = ", ".join(f"o{i}" for each in found.backward for i in each.kept)
             yield f"answer = [{', '.join(parts)}]"
-            yield f"attach(answer, [{kept}], [{', '.join(self._tensors)}], args)"
+            count, last = (
+                len({i for x in found.backward for i in x.kept}),
+                len(found.program.outputs),
+            )
+            kept = ", ".join(f"o{i}" for i in range(last - count, last))
+            yield f"attach(answer, [{kept}], [{', '.join(self._tensors)}])"
             yield "return unflatten(answer)"
         elif found.answer.cls is None:
             yield f"return {parts[0]}"

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 from wengert.backends import backend_of
-from wengert.compiler.adjoint import Rerun
 from wengert.compiler.binding import MISS, Failed
 from wengert.compiler.calls import Arguments, Call, signature_of, tensors_of
 from wengert.compiler.capture.errors import CompileError, TraceError, several
@@ -26,7 +25,6 @@ from wengert.compiler.effects import Asked
 from wengert.compiler.emission.exported import ExportedProgram
 from wengert.compiler.exchanges import noted
 from wengert.compiler.messages import needed
-from wengert.compiler.pickling import by_name
 from wengert.compiler.recording import record
 from wengert.compiler.replay import Replay
 from wengert.compiler.report import Report, difference
@@ -155,11 +153,13 @@ class Compiled(Generic[P, R]):
         return bound
 
     def __reduce__(self) -> Any:
-        """Pickle as its public name, or as a new compiled function without programs."""
+        """Pickle as its function: by the name under which a module has it, or with its state."""
         given, name = self._given(), self.report.name
-        with _lock:
-            named = by_name(self, given, name)
-        return name if named else (Compiled, (given, self._options))
+        home = getattr(given, "__module__", "__main__")
+        found: Any = None if home == "__main__" else sys.modules.get(home)
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return name if found is self else (Compiled, (given, self._options))
 
     def __copy__(self) -> "Compiled[P, R]":
         return Compiled(self._given(), self._options)
@@ -398,12 +398,11 @@ class Compiled(Generic[P, R]):
             new = signature_of(leaves, layout, after)
             same = "which gradients there are", "a gradient", "a Tensor of the state"
             signature = {**new, **{what: signature[what] for what in same}}
-        rerun = Rerun(function, layout, signature, after, recording, leaves, self._names)
         how = self._options.torch_compile
-        replay = Replay(recording, signature, layout, rerun, self.report, how)
+        replay = Replay(recording, signature, layout, self.report, how)
         replay.given(leaves)
         if replay.adjoints:
-            replay.attach(answer, kept, tensors_of(leaves, after), leaves)
+            replay.attach(answer, kept, tensors_of(leaves, after))
         self.report.recorded(recording, why, after.unseen)
         if self._options.check == 0:
             replay.left = None

@@ -20,7 +20,6 @@ from wengert.compiler.capture.recorded import (
     Recording,
     Ref,
     Swept,
-    behind,
     swept,
 )
 from wengert.compiler.capture.sweeps import programs
@@ -237,17 +236,6 @@ class Call:
         """Whether this is still the input of the call."""
         return isinstance(now, Traced | TracedNumber) and now.value is self.inputs[ref]
 
-    def graphs(self) -> dict[int, frozenset[int]]:
-        """The caller's graphs that sweeps have searched, as of `Recording.behind`.
-
-        From now on these graphs end at their Tensors.
-        """
-        nodes = {i: held.outside for i, held in enumerate(self.held) if held.outside is not None}
-        found = {i: behind(self.tensors[i], self.tensors) for i, x in nodes.items() if x.seen}
-        for node in nodes.values():
-            node.open = False
-        return found
-
     def name(self, i: int) -> str:
         """The name of a Tensor, for an error."""
         return self.inputs[Ref("tensor", i)].name or "a Tensor"
@@ -322,7 +310,9 @@ def _recorded(
             raise trace.refused[0]
         if trace.failed:
             raise TraceError(trace.failed)
-        graphs = call.graphs()
+        for tensor in call.held:
+            if tensor.outside is not None:
+                tensor.outside.close()
         check_arguments(call)
         call.start.check()
         objects = {id(x): i for i, x in enumerate(call.state.objects) if not isinstance(x, tuple)}
@@ -381,7 +371,6 @@ def _recorded(
         backward,
         _needed(call, inputs, effects, read, assumed=assumed),
         not grown,
-        graphs,
         call.gone,
         next(iter(trace.backends)) if len(trace.backends) == 1 else None,
     )

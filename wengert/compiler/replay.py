@@ -8,12 +8,13 @@ from typing import Any
 
 from wengert.backends import generators
 from wengert.compiler import messages
-from wengert.compiler.adjoint import Rerun, adjoints_of, attach, draws, once
+from wengert.compiler.adjoint import Adjoint, attach
 from wengert.compiler.binding import MISS, Binding
 from wengert.compiler.calls import Call, Layout
 from wengert.compiler.capture.errors import surely
 from wengert.compiler.capture.lines import described
 from wengert.compiler.capture.recorded import Recording, Ref
+from wengert.compiler.capture.trace import is_draw, runs_once
 from wengert.compiler.emission.emit import Emitted, emit
 from wengert.compiler.emission.exported import ExportedProgram, exported_program
 from wengert.compiler.emission.finish import finish
@@ -72,7 +73,6 @@ class Replay:
         found: Recording,
         signature: dict[str, Any],
         layout: Layout,
-        rerun: Rerun,
         report: Report,
         torch_compile: bool | str = False,
     ) -> None:
@@ -80,7 +80,7 @@ class Replay:
         self._copies = Copies(found.backend, report, torch_compile)
         self.used = _now()
         self.left: int | None = 0
-        self.adjoints = adjoints_of(found, rerun, self._copies)
+        self.adjoints = [Adjoint(x, self._copies, i) for i, x in enumerate(found.backward)]
         #: Puts results that require grad on the tape.
         self.attach = partial(attach, self.adjoints)
         #: Functions that run the program on its last two states, such as two models.
@@ -89,7 +89,7 @@ class Replay:
     @cached_property
     def noted(self) -> bool:
         """Whether it has what runs once in a call, which `wengert.compiler.exchanges` notes."""
-        return once(self.recording.program)
+        return _any(self.recording.program, runs_once)
 
     # -- the program ---------------------------------------------------------------------------
 
@@ -120,8 +120,7 @@ class Replay:
     @property
     def source(self) -> str:
         """The program and its results' sweeps as Python source."""
-        parts = [self.emitted.source]
-        return "\n\n".join([*parts, *(x for each in self.adjoints for x in each.sources)])
+        return "\n\n".join([x.source for x in [self.emitted, *[y.emitted for y in self.adjoints]]])
 
     @cached_property
     def pool(self) -> Pool:
@@ -210,6 +209,11 @@ class Replay:
         return counted
 
 
+def _any(program: Program, what: Callable[[str], bool]) -> bool:
+    """Whether a program has an instruction of some kind."""
+    return any(what(step.name) for step in program.instructions)
+
+
 def _undone(function: Function) -> Function:
     """A program that restores, if it fails, random generators and the place among collectives."""
 
@@ -258,4 +262,4 @@ class Copies:
 
     def _finished(self, program: Program, function: Function) -> Function:
         made = finish(program, function, self.backend, self._report, self._torch_compile)
-        return _undone(made) if draws(program) or once(program) else made
+        return _undone(made) if _any(program, is_draw) or _any(program, runs_once) else made

@@ -9,9 +9,8 @@ from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.program import Program, Value
 from wengert.func.trees import TreeDef
-from wengert.tape.node import AccumulateGrad, Node, Output, tick
+from wengert.tape.node import AccumulateGrad, Node, Output, walk
 from wengert.tape.sweep import ancestors
-from wengert.tape.tensor import Tensor
 
 __all__ = [
     "Arithmetic",
@@ -21,9 +20,7 @@ __all__ = [
     "Outside",
     "Recording",
     "Ref",
-    "SweepProgram",
     "Swept",
-    "behind",
     "swept",
 ]
 
@@ -76,52 +73,26 @@ class Effect(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SweepProgram:
-    """The sweep of some of the results, as a program.
-
-    Attributes
-    ----------
-    program : Program
-        Its inputs are saved arrays and a cotangent of each result, its outputs are gradients.
-    results : tuple of int
-        Positions in `Backward.results`.
-    leaves : tuple of int
-        For each gradient the position in `Backward.leaves`.
-    kept : tuple of int
-        For each saved array the position in `Backward.kept`.
-    """
-
-    program: Program
-    results: tuple[int, ...]
-    leaves: tuple[int, ...]
-    kept: tuple[int, ...]
-
-
-@dataclass(frozen=True)
 class Backward:
-    """The sweeps of results that require grad, none of which is computed from another.
+    """The sweep of a result that requires grad.
 
     Attributes
     ----------
     results : tuple of int
-        Their positions among the answer's leaves; the first one of a Tensor returned twice.
-    duplicates : tuple of (int, int)
-        For Tensors returned several times, each further position with the first.
+        The Tensor's positions among the answer's leaves.
     leaves : tuple of Ref
-        The Tensors at which sweeps end: of the state, among the arguments, and other results
+        The Tensors at which it ends: of the state, among the arguments, and other results
         (``"result"`` with the position among the answer's leaves).
     kept : tuple of int
-        Outputs of the forward program that the sweeps need.
-    sweeps : tuple of SweepProgram
-        The joint sweep of all results, and if there are several the sweep of each: a leaf that
-        does not affect a differentiated result gets no gradient instead of zeros.
+        What it needs, among what the forward program keeps for all sweeps.
+    program : Program
+        Its inputs are what is kept and the cotangent, its outputs are gradients.
     """
 
     results: tuple[int, ...]
-    duplicates: tuple[tuple[int, int], ...]
     leaves: tuple[Ref, ...]
     kept: tuple[int, ...]
-    sweeps: tuple[SweepProgram, ...]
+    program: Program
 
 
 class Arithmetic(NamedTuple):
@@ -182,9 +153,6 @@ class Recording:
         For the Tensors whose gradients matter before the call whether they have one.
     repeatable : bool
         Whether a replay would leave what the call has left.
-    behind : dict of int to frozenset of int
-        For Tensors computed outside whose graphs a sweep inside has searched: the Tensors that
-        they were computed from.
     gone : frozenset of int
         Tensors whose gradient was deleted before the first instruction that may fail.
     backend : Backend or None
@@ -202,7 +170,6 @@ class Recording:
     backward: tuple[Backward, ...]
     grads: dict[int, bool]
     repeatable: bool
-    behind: dict[int, frozenset[int]]
     gone: frozenset[int]
     backend: Backend | None
 
@@ -218,57 +185,60 @@ class Recording:
 
 
 class Outside(Node):
-    """Replaces the node of a Tensor that was computed outside, during a recording.
+    """Stands for the node of a Tensor that was computed outside, during a recording.
 
-    A sweep may search the graph behind it for targets, but not enter it: a replay has no graph.
+    A replay has no graph behind it: what searches or enters that is refused.
     """
 
-    __slots__ = ("_called", "_place", "open", "seen")
+    __slots__ = ("_called", "place")
 
     def __init__(self, place: Node, array: Any, called: str) -> None:
-        self.number, self.watch, self.saved = place.number, place.watch, ()
-        self.shape, self.dtype = array.shape, array.dtype
-        self._place, self._called, self.open, self.seen = place, called, True, False
+        super().__init__((_Wall(place, self),), (), array.shape, array.dtype)
+        self.number, self.watch = place.number, place.watch
+        self.place, self._called = place, called
 
-    @property
-    def parents(self) -> tuple[Node | None, ...]:  # type: ignore[override]
-        """The node's parents until the function has run; then none."""
-        self.seen |= self.open
-        return self._place.parents if self.open else ()
+    def refused(self, what: str) -> TraceError:
+        """The error for looking behind it."""
+        return TraceError(
+            f"{user_line()}: the compiled function {what} {self._called}, which has been computed "
+            "outside; detach it, or compute it inside"
+        )
+
+    def close(self) -> None:
+        """End what follows here: the function has run."""
+        self.parents = ()
 
     @property
     def untouched(self) -> bool:
         """Whether it has got no hooks, and its gradient is not newly retained."""
-        return type(self) is Outside and self.watch is self._place.watch
+        return type(self) is Outside and self.watch is self.place.watch
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
-        if self.open:
-            raise TraceError(
-                f"{user_line()}: the compiled function differentiates {self._called}, which has "
-                "been computed outside, and so goes on into the caller's graph; detach it, or "
-                "differentiate outside"
-            )
+        if self.parents:
+            raise self.refused("differentiates")
         return []
 
     def name(self) -> str:
-        if self.open:
-            raise TraceError(
-                f"{user_line()}: the compiled function asks which operation {self._called} comes "
-                "from, which differs from call to call; decide outside, and pass what was decided"
-            )
-        return self._place.name()
+        if self.parents:
+            raise self.refused("asks for the operation of")
+        return self.place.name()
 
     @property
     def operation(self) -> str:
-        return self._place.operation
+        return self.place.operation
 
 
-def behind(tensor: Tensor, tensors: Sequence[Tensor]) -> frozenset[int]:
-    """The positions of the Tensors that a Tensor was computed from."""
-    assert tensor._node is not None, "it was computed from nothing"
-    numbers = {node.number for node in ancestors([tensor._node]) if node is not tensor._node}
-    found = [i for i, x in enumerate(tensors) if x._node is not None and x._node.number in numbers]
-    return frozenset(found)
+class _Wall(Node):
+    """Refuses a search of the graph behind a node."""
+
+    __slots__ = ("_front",)
+
+    def __init__(self, place: Node, front: Outside) -> None:
+        self.number, self._front = place.number - 0.5, front  # type: ignore[assignment]
+
+    @property
+    def parents(self) -> Any:  # type: ignore[override]
+        raise self._front.refused("differentiates by what is behind")
 
 
 class Swept(Node):
@@ -279,9 +249,8 @@ class Swept(Node):
     called: str
 
     def __init__(self, array: Any, called: str) -> None:
-        self.number = tick()
-        self.parents, self.saved, self.watch = (), None, None
-        self.shape, self.dtype, self.called = array.shape, array.dtype, called
+        super().__init__((), None, array.shape, array.dtype)
+        self.called = called
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         self.values()  # raises: they are freed
@@ -300,31 +269,18 @@ class End(Node):
 
     __slots__ = ()
 
-    def __init__(self, place: Node, number: int) -> None:
-        self.number, self.parents, self.saved, self.watch = number, (), (), None
-        self.shape, self.dtype = place.shape, place.dtype
+    def __init__(self, place: Node) -> None:
+        super().__init__((), (), place.shape, place.dtype)
+        self.number = place.number
 
-    def cut(self, place: Node, roots: Sequence[Node], since: int = 0) -> None:
-        """Replace a node in graphs, among the nodes newer than ``since``."""
-        found, seen = [*roots], set[Node]()
-        while found:
-            node = found.pop()
-            if node in seen or node.number <= since:
-                continue
-            seen.add(node)
+    def cut(self, place: Node, roots: Sequence[Node]) -> None:
+        """Replace a node in the graphs behind others."""
+        for node in walk(roots, place.number + 1):
             if place in node.parents:
                 node.parents = tuple([self if x is place else x for x in node.parents])
-            found += [x for x in node.parents if x is not None]
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
-        return [(0, g)] if self.parents else []
-
-    def name(self) -> str:
-        return "EndBackward0"
-
-    @property
-    def operation(self) -> str:
-        return "end"
+        return []
 
 
 def swept(root: Node) -> bool:
