@@ -17,9 +17,10 @@ from wengert.backends import selection
 from wengert.compiler.calls import kind_of
 from wengert.compiler.capture.recorded import Effect, Recording, Ref, Swept
 from wengert.compiler.emission.spelling import Names, Speller, conditions
+from wengert.compiler.owners import class_of_user
 from wengert.compiler.passes.flatten import LARGEST
 from wengert.compiler.passes.inplace import ALONE, CHANGED, LATE
-from wengert.compiler.state import Missing, Place, State, is_plain, same, tensors_in
+from wengert.compiler.state import Missing, Place, State, is_plain, leads_on, same, tensors_in
 from wengert.ops.data_type import get_default_dtype
 from wengert.tape.grad_mode import is_inference_mode_enabled, recording
 from wengert.tape.hooks import has_hooks
@@ -237,6 +238,8 @@ class Binding:
         for name, kind, leaf in zip(args, signature["an argument"], leaves, strict=True):
             if isinstance(leaf, Tensor):
                 self._check(f"type({name}) is not {self._bind(type(leaf))}")
+                if leads_on(leaf) and class_of_user(type(leaf)):  # to what is held there
+                    self._check(f"{name} is not {self._bind(leaf)}")
                 if not self._is_new(name, leaf, kind[:5], tensors):
                     continue
                 self._checks.append(f"r_{name} = {name}._array")
@@ -252,7 +255,7 @@ class Binding:
                         if hooked
                         else f"has_hooks({name}._node){watched}"
                     )
-            elif hasattr(leaf, "dtype") and hasattr(leaf, "shape") and isinstance(kind, tuple):
+            elif isinstance(kind, tuple):
                 self._is_new(name, leaf, kind, raws)
                 self._raw(name, kind)
             elif kind is float:

@@ -25,6 +25,7 @@ from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
 from wengert.compiler.state import GENERATORS, Missing, State, is_array, is_plain, same
 from wengert.ops.data_type import get_default_dtype, set_default_dtype
 from wengert.tape.grad_mode import recording, set_recording
+from wengert.tape.hooks import Hooked, has_hooks
 from wengert.tape.tensor import Tensor
 
 __all__ = ["CONTAINERS", "Before", "DrawError", "changed"]
@@ -46,6 +47,7 @@ class Before:
             (x, x._array, x._node, x._grad, None if x._grad is None else x._grad._array)
             for x in self.tensors
         ]
+        self._hooked = _hooked(self.tensors)
         self._places = [(place, place.get()) for place in state.changing()]
         self.sizes = [len(x) for x, _, _ in state.sizes]
         self._items = [(x, copy.copy(x)) for x, _, _ in state.sizes if type(x) in CONTAINERS]
@@ -78,6 +80,13 @@ class Before:
                 continue
             if not (is_plain(held) and is_plain(now) and same(held, now)):
                 raise changed(place.name, held, now)
+        if any(
+            x._node and has_hooks(x._node) and x._node not in self._hooked for x in self.tensors
+        ):
+            raise TraceError(
+                "the compiled function registers a hook on a Tensor that was there before, which a "
+                "replay would not do; do it outside"
+            )
         if _modes() != self._modes:
             raise TraceError(
                 "the compiled function changes the mode (whether operations are recorded, the "
@@ -96,6 +105,8 @@ class Before:
         """Put all of it back but other libraries' generators."""
         for x, array, node, grad, held in self._held:
             x._array, x._node, x._grad = array, node, grad
+            if isinstance(node, Hooked) and node not in self._hooked:
+                node.extra = None
             if grad is not None:
                 grad._array = held
         for container, items in self._items:
@@ -113,6 +124,11 @@ class Before:
         set_recording(state)
         if get_default_dtype() is not dtype:
             set_default_dtype(dtype)
+
+
+def _hooked(tensors: Sequence[Tensor]) -> list[Any]:
+    """The nodes of Tensors that have hooks."""
+    return [x._node for x in tensors if x._node is not None and has_hooks(x._node)]
 
 
 def _modes() -> tuple[Any, ...]:
@@ -149,8 +165,9 @@ def _random_states(state: State) -> list[tuple[str, Any]]:
 def _random_state(x: Any) -> Any:
     if isinstance(x, random.Random):
         return x.getstate()
-    if isinstance(x, np.random.Generator):
-        return x.bit_generator.state
+    x = x.bit_generator if isinstance(x, np.random.Generator) else x
+    if isinstance(x, np.random.BitGenerator):
+        return x.state
     if isinstance(x, np.random.RandomState):
         return x.get_state()
     if isinstance(x, GeneratorType):

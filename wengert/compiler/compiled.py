@@ -414,8 +414,14 @@ class Compiled(Generic[P, R]):
     def _check_alone(self, state: State, call: Call) -> None:
         """Raise if arrays' functions exchange data with processes that may not run them again.
 
-        Raise, too, if the code may ask for the class of a raw array that is traced.
+        Raise, too, if the code may ask for the class of a raw array that is traced, or for errors
+        of NumPy's.
         """
+        if not self._names.isdisjoint({"errstate", "seterr"}):
+            raise TraceError(
+                "the code of the compiled function says what NumPy does about errors, which a "
+                "replay would not do; put np.errstate around the call"
+            )
         if self._arguments.typed and (state.own or any(map(is_array, call.leaves))):
             raise TraceError(
                 "the code of the compiled function asks for the type of something, and gets NumPy "

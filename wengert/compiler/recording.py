@@ -272,20 +272,24 @@ def record(
                     call.start.check()
             except TraceError as found:
                 refused, mine = found, False
+        where = line_that_raised(error)
         if isinstance(error, ValueError) and "read-only" in str(error) and refused is None:
-            where = line_that_raised(error)
             refused = TraceError(
                 f"{where}: a NumPy array is written while the compiled function is recorded, where "
                 "a replay would not write. Make a new array, or a Tensor"
             )
-        own = refused is None and not mine and isinstance(error, Exception)
-        if own and isinstance(error, TypeError) and any(type(x) is float for x in leaves):
-            error.add_note(
-                "Floats among the arguments are traced numbers while a compiled function is "
-                "recorded; name those that other libraries get in static_argnames."
+        numbers = ("TracedNumber", "type float is not")
+        if (
+            isinstance(error, TypeError)
+            and refused is None
+            and any(x in str(error) for x in numbers)
+        ):
+            refused = TraceError(
+                f"{where}: another library gets a float of the arguments, which is traced while "
+                "the compiled function is recorded; name it in static_argnames"
             )
-        if own:  # it leaves what the function has done
-            call.leave()
+        if refused is None and not mine and isinstance(error, Exception):
+            call.leave()  # it leaves what the function has done
             raise
         surely(call.undo)
         if refused is not None and not mine:

@@ -23,7 +23,7 @@ from wengert.compiler.passes import optimise
 from wengert.compiler.passes.flatten import flatten
 from wengert.compiler.program import Program, Value
 from wengert.compiler.report import Report
-from wengert.compiler.state import State, is_leaf, same
+from wengert.compiler.state import State, leads_on, same
 
 __all__ = ["Replay"]
 
@@ -172,7 +172,7 @@ class Replay:
 
     def given(self, leaves: Sequence[Any]) -> None:
         """Keep the arguments that hold state."""
-        self.objects = [(name, x) for name, x in self.layout.given(leaves) if not is_leaf(x)]
+        self.objects = [(name, x) for name, x in self.layout.given(leaves) if leads_on(x)]
 
     def bind(self, call: Call, state: State) -> Callable[..., Any]:
         """Bind the program to a state for the next calls."""

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert.backends import DType, namespaces
+from wengert.compiler.owners import class_of_user
 from wengert.interpreters.lifted import Lifted
 from wengert.tape.tensor import Tensor
 
@@ -34,8 +35,8 @@ __all__ = [
     "State",
     "TensorAt",
     "is_array",
-    "is_leaf",
     "is_plain",
+    "leads_on",
     "same",
     "tensors_in",
 ]
@@ -43,9 +44,9 @@ __all__ = [
 #: Types of values that are compared.
 PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), type(...)})
 #: Classes of further values that are compared, by their texts.
-UNCHANGING = (np.generic, np.dtype, DType, Enum, range, Decimal, Fraction, date, PurePath)
+UNCHANGING = (np.generic, np.dtype, DType, range, Decimal, Fraction, date, PurePath)
 #: Classes of generators of random numbers, whose states can be put back.
-GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
+GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
 #: Types of numbers that may be inputs.
 NUMBERS = (int, float)
 #: The attribute in which an object has its compiled methods, which is no state.
@@ -256,15 +257,18 @@ def tensors_in(x: Any) -> list[Tensor]:
 
 def is_plain(x: Any) -> bool:
     """Whether a value, or all of a tuple or slice, is plain."""
+    if type(x) in PLAIN or isinstance(x, Enum):
+        return True
     x = (x.start, x.stop, x.step) if type(x) is slice else x
     if isinstance(x, tuple):
         return all(map(is_plain, x))
-    return type(x) in PLAIN or isinstance(x, UNCHANGING)
+    kind = type(x)
+    return isinstance(x, UNCHANGING) and kind is not np.void and not class_of_user(kind)
 
 
-def is_leaf(x: Any) -> bool:
-    """Whether an argument is a Tensor, an array or a plain value, and no object to visit."""
-    return isinstance(x, Tensor) or is_plain(x) or is_array(x)
+def leads_on(x: Any) -> bool:
+    """Whether an argument may lead to state: an object, or one with a class of the user's."""
+    return type(x) is not Tensor and (isinstance(x, Enum) or not (is_plain(x) or is_array(x)))
 
 
 def is_array_class(kind: type) -> bool:
@@ -287,10 +291,10 @@ def same(a: Any, b: Any) -> bool:
     """Whether two plain values are equal, and of one type."""
     if a is b:
         return True
-    if type(a) is not type(b):
+    if type(a) is not type(b) or isinstance(a, Enum):
         return False
     if type(a) in (int, str, bool, bytes):
         return bool(a == b)
-    if isinstance(a, frozenset):
-        return bool(a == b) and {*map(repr, a)} == {*map(repr, b)}
-    return bool(repr(a) == repr(b))  # which tells 0.0 from -0.0, and (1,) from (True,)
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    return bool(repr(a) == repr(b))  # which tells 0.0 from -0.0
