@@ -351,7 +351,7 @@ def swapped(x: Any, name: str, value: Any) -> None:
 
 
 def module_with_getattr() -> ModuleType:
-    module = sys.modules["tests_found_lazy"] = ModuleType("tests_found_lazy")
+    module = ModuleType("tests_found_lazy")
     exec("T = {'k': 2.0}\ndef __getattr__(name): return T[name]", vars(module))
     return module
 

@@ -193,7 +193,7 @@ def gradient_with_a_graph(x, y, w):
         (graph_of_what_is_held, "was changed in place and has kept the graph of"),
         (tracked_from_now_on, "requires_grad of x changes inside"),
         (tracked_no_more, "requires_grad of w changes inside"),
-        (hooked, "y has been computed outside .* and gets a hook"),
+        (hooked, "registers a hook on a Tensor"),
         (gradient_with_a_graph, "the gradient of w requires grad"),
     ],
 )

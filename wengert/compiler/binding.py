@@ -5,7 +5,6 @@ changed: a straight line for each, since a loop would cost as much as a small ne
 """
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from types import CodeType
@@ -127,14 +126,12 @@ class Binding:
         left = f"{', '.join(outputs)}{',' if len(outputs) == 1 else ''} = " if outputs else ""
         lines = ["    try:", "        step = take()"]
         lines += ["    except IndexError:", "        step = another()", "    try:"]
-        before, effects = [*self._before()], [*self._effects()]
-        lines += [f"        {line}" for line in before]
         lines += ["        late.clear()"] if self._alone else []
         if self._gone:  # freed before memory for new ones is allocated
             lines += [f"        {self._tensors[i]}._grad = None" for i in self._gone]
         lines += ["        try:", f"            {left}step({', '.join(inputs)})"]
         lines += ["        except Exception as error:", "            return Failed(error)"]
-        lines += [f"        {line}" for line in effects]
+        lines += [f"        {line}" for line in (*self._new(), *self._effects())]
         if self._alone:
             lines += ["        if late:", "            raise late.pop(0)"]
         lines += [f"        {line}" for line in self._answer()]
@@ -409,40 +406,21 @@ class Binding:
 
     # -- storing ---------------------------------------------------------------------------------
 
-    def _new(self, output: int | None) -> str:
-        """An expression for an output's new Tensor; a variable if it is used more than once."""
-        return f"m{output}" if output in self._shared else self._made(output, f"o{output}")
-
-    def _made(self, output: Any, array: str) -> str:
-        called = self._found.over.get(output)  # the operation, if it was differentiated inside
-        if called is None:
-            return f"untracked({array})"
-        like = self._bind(self._found.program.outputs[output])
-        return f"with_node({array}, swept({like}, {called!r}))"
-
-    def _before(self) -> Iterator[str]:
-        """The lines that make Tensors to store. They call, so they come before the program."""
+    def _new(self) -> Iterator[str]:
+        """The lines that make Tensors of outputs, once of each."""
         found = self._found
-        made = Counter([what for kind, what in found.leaves if kind == "tensor"])
-        tracked = [found.leaves[k][1] for each in found.backward for k in each.results]
-        self._shared = {x for x, n in made.items() if n > 1 and x not in tracked}
-        stored = [x for x in found.effects if x.new]
-        stored += [x for each in found.effects for x in each.parts]
-        outputs = found.program.outputs
-        self._shared |= {
-            x.output
-            for x in stored
-            if x.output is not None
-            and x.tensor is None
-            and getattr(outputs[x.output], "shape", None) is not None
-        }
-        for output in sorted(self._shared):
-            yield f"m{output} = {self._made(output, 'None')}"
+        made = [what for kind, what in found.leaves if kind == "tensor"]
+        for effect in found.effects:
+            made += [x.output for x in (effect, *effect.parts) if x.new]
+        for output in dict.fromkeys(made):
+            called = found.over.get(output)  # the operation, if it was differentiated inside
+            if called is None:
+                yield f"m{output} = untracked(o{output})"
+            else:
+                yield f"m{output} = with_node(o{output}, swept(o{output}, {called!r}))"
 
     def _effects(self) -> Iterator[str]:
-        """The lines that store changes. Without calls, no interrupt can come between them."""
-        for output in sorted(self._shared):
-            yield f"m{output}._array = o{output}"
+        """The lines that store changes."""
         for effect in self._found.effects:
             ref, out = effect.ref, f"o{effect.output}"
             if ref.kind == "tensor":
@@ -455,7 +433,7 @@ class Binding:
                 if effect.output is None:
                     yield f"{name}._grad = None"
                 elif effect.new:
-                    yield f"{name}._grad = {self._new(effect.output)}"
+                    yield f"{name}._grad = m{effect.output}"
                 else:
                     yield f"{name}._grad._array = {out}"
             elif ref.kind == "spot":
@@ -486,14 +464,14 @@ class Binding:
             return self._tensors[part.tensor]
         if part.output is None:
             return self._bind(held)
-        return self._new(part.output) if isinstance(held, Tensor) else f"o{part.output}"
+        return f"{'m' if part.new else 'o'}{part.output}"
 
     def _answer(self) -> Iterator[str]:
         found = self._found
         parts = []
         for kind, what in found.leaves:
             if kind == "tensor":
-                parts.append(self._new(what))
+                parts.append(f"m{what}")
             elif kind == "same":
                 name = self._tensors[what.index]
                 parts.append(name if what.kind == "tensor" else f"{name}._grad")

@@ -13,7 +13,7 @@ from wengert.backends import backend_of, dtype_of, generators
 from wengert.compiler import messages
 from wengert.compiler.binding import MISS, Failed
 from wengert.compiler.calls import Call
-from wengert.compiler.capture.errors import CompileError, surely
+from wengert.compiler.capture.errors import CompileError
 from wengert.compiler.capture.recorded import swept
 from wengert.compiler.changes import Before, DrawError
 from wengert.compiler.replay import Replay
@@ -57,7 +57,7 @@ def check(
             return given
         one = _seen(given, before)
     finally:
-        surely(before.restore)
+        before.restore()
     start = Before(state, call.leaves)  # external functions of the program may have drawn numbers
     answer = function()
     other = _seen(answer, before)

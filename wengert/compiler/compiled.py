@@ -246,14 +246,12 @@ class Compiled(Generic[P, R]):
         with noted(self.report.name) if needed() else nullcontext():
             if reason := self._outside(call):
                 return self._as_it_is(reason, call)
-            first = not _lock._is_owned()  # type: ignore[attr-defined]
-            try:  # in it, lest an interrupt comes between
-                if first and not _lock.acquire(timeout=PATIENCE):
-                    return self._as_it_is("another thread records or checks for too long", call)
+            if not _lock.acquire(timeout=PATIENCE):
+                return self._as_it_is("another thread records or checks for too long", call)
+            try:
                 answer = self._found(call)
             finally:
-                if first and _lock._is_owned():  # type: ignore[attr-defined]
-                    _lock.release()
+                _lock.release()
             if type(answer) is Failed:
                 return self._failed(answer.error, call.args, call.kwargs)
             return answer
@@ -334,26 +332,23 @@ class Compiled(Generic[P, R]):
     def _checked(self, replay: Replay, call: Call, state: State) -> Any:
         """Run a call by the program and by the function, and compare the two."""
         self._drop(replay)  # until the check has passed
-        try:
-            run = lambda: self._function(*call.args, **call.kwargs)
-            found = eagerly(check, replay, run, call, state)
-        except BaseException:  # the check is due in the next call
-            self._replays.append(replay)
-            raise
+        self._replays.append(replay)  # the check is due in the next call if this one fails
+        run = lambda: self._function(*call.args, **call.kwargs)
+        found = eagerly(check, replay, run, call, state)
         if found is None:
+            self._replays.remove(replay)
             return MISS
-        if isinstance(found, Failed):  # as above
-            self._replays.append(replay)
+        if isinstance(found, Failed):
             return found
         self.report.checks += 1
         if found.differences:
+            self._replays.remove(replay)
             raise CompileError(
                 f"the program of {self.report.name} differs from the function: "
                 f"{'; '.join(found.differences[:3])}. It computes with what was there when it was "
                 "recorded: pass what changes as an argument, or keep it in a Tensor. The program "
                 "is dropped, and what the function itself has done stays"
             )
-        self._replays.append(replay)
         replay.left = None if self._options.check is None else self._options.check - 1
         return found.answer
 

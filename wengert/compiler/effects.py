@@ -70,11 +70,8 @@ def _of_tensors(call: "Call") -> Iterator[Effect]:
                 "computed from, into which a later call would run; detach what it is assigned, or "
                 "change it in wg.no_grad()"
             )
-        if outside is not None and not outside.untouched:
-            raise TraceError(
-                f"{call.name(i)} has been computed outside the compiled function, and gets a hook "
-                "or retains its gradient inside; do it outside"
-            )
+        if outside is not None and outside.watch is not outside.place.watch:
+            raise TraceError(f"{call.name(i)} retains its gradient from now on; do it outside")
         if (node is None) != (held.node is None):
             raise TraceError(
                 f"requires_grad of {call.name(i)} changes inside the compiled function; change it "
@@ -138,7 +135,7 @@ def _moved(call: "Call", ref: Ref, name: str, now: Tensor) -> Effect:
             f"{name} keeps a Tensor with the graph of what it was computed from, into which a "
             "later call would run; detach it"
         )
-    return Effect(ref, call.made(now))
+    return Effect(ref, call.made(now), new=True)
 
 
 def _of_spots(call: "Call") -> Iterator[Effect]:

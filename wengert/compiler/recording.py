@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from wengert.compiler.calls import Layout
-from wengert.compiler.capture.errors import TraceError, surely
+from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.lines import line_that_raised, user_line
 from wengert.compiler.capture.raw import RawArray, check_class
 from wengert.compiler.capture.recorded import (
@@ -291,7 +291,7 @@ def record(
         if refused is None and not mine and isinstance(error, Exception):
             call.leave()  # it leaves what the function has done
             raise
-        surely(call.undo)
+        call.undo()
         if refused is not None and not mine:
             raise refused from error
         raise

@@ -11,7 +11,6 @@ from wengert.compiler import messages
 from wengert.compiler.adjoint import Adjoint, attach
 from wengert.compiler.binding import MISS, Binding
 from wengert.compiler.calls import Call, Layout
-from wengert.compiler.capture.errors import surely
 from wengert.compiler.capture.lines import described
 from wengert.compiler.capture.recorded import Recording, Ref
 from wengert.compiler.capture.trace import is_draw, runs_once
@@ -219,15 +218,11 @@ def _undone(function: Function) -> Function:
 
     def call(*inputs: Any) -> tuple[Any, ...]:
         before, at = generators.get_rng_state(), messages.position()
-
-        def restore() -> None:
-            generators.set_rng_state(before)
-            messages.rewind(at)
-
         try:
             return function(*inputs)
         except BaseException:
-            surely(restore)
+            generators.set_rng_state(before)
+            messages.rewind(at)
             raise
 
     return call

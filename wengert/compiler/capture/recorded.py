@@ -52,7 +52,7 @@ class Effect(NamedTuple):
     output : int or None
         The output of the program that is stored; None if a gradient is deleted.
     new : bool
-        Whether the gradient is a new Tensor.
+        Whether the gradient, or the part of a tuple, is a new Tensor.
     tensor : int or None
         The known Tensor that a place gets; None for a new one.
     alike : bool
@@ -207,11 +207,6 @@ class Outside(Node):
     def close(self) -> None:
         """End what follows here: the function has run."""
         self.parents = ()
-
-    @property
-    def untouched(self) -> bool:
-        """Whether it has got no hooks, and its gradient is not newly retained."""
-        return type(self) is Outside and self.watch is self.place.watch
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         if self.parents:
