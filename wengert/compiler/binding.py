@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends import selection
+from wengert.backends import backend_of, selection
 from wengert.compiler.calls import kind_of
 from wengert.compiler.capture.recorded import Effect, Recording, Ref, Swept
 from wengert.compiler.emission.spelling import Names, Speller, conditions
@@ -62,9 +62,7 @@ class Binding:
         alone: bool = False,
     ) -> None:
         self._found, self._signature, self._alone = found, signature, alone
-        read = found.read()
-        #: The Tensors whose gradients the function frees at its begin, and never reads.
-        self._gone = [i for i in sorted(found.gone) if Ref("grad", i) not in read]
+        self._read = found.read()
         self._one_device = found.backend is not None and found.backend.name in _PLAIN_DEVICES
         named = (has_hooks, kind_of, with_node, same, selection, untracked)
         self.names: dict[str, Any] = {
@@ -127,10 +125,25 @@ class Binding:
         lines = ["    try:", "        step = take()"]
         lines += ["    except IndexError:", "        step = another()", "    try:"]
         lines += ["        late.clear()"] if self._alone else []
-        if self._gone:  # freed before memory for new ones is allocated
-            lines += [f"        {self._tensors[i]}._grad = None" for i in self._gone]
+        # The gradients that the function deletes at its begin are freed before new ones are made.
+        gone = [
+            x.ref.index
+            for x in self._found.effects
+            if x.ref.kind == "grad" and x.ref.index in self._found.gone and x.ref not in self._read
+            if x.ref.index < len(self._state.tensors)
+        ]
+        for i in gone:  # another thread's calls see that there is one
+            array: Any = self._state.tensors[i].tensor._grad._array  # type: ignore[union-attr]
+            empty = backend_of(array).namespace.zeros((0,), dtype=array.dtype)
+            lines.append(f"        t{i}._grad = {self._bind(untracked(empty))}")
         lines += ["        try:", f"            {left}step({', '.join(inputs)})"]
-        lines += ["        except Exception as error:", "            return Failed(error)"]
+        lines += ["        except BaseException as error:"]
+        lines += [f"            t{i}._grad = None" for i in gone]
+        lines += [
+            "            if isinstance(error, Exception):",
+            "                return Failed(error)",
+        ]
+        lines += ["            raise"]
         lines += [f"        {line}" for line in (*self._new(), *self._effects())]
         if self._alone:
             lines += ["        if late:", "            raise late.pop(0)"]
@@ -336,9 +349,8 @@ class Binding:
                 )
                 if not at.tensor.is_leaf:
                     self._check(f"n.watch is not {self._bind(node.watch)}")
-        for i, there in self._found.grads.items():
-            if i < len(self._tensors):
-                self._check(f"{self._tensors[i]}._grad is {'' if there else 'not '}None")
+        for tensor, there in zip(self._tensors, self._found.grads, strict=True):
+            self._check(f"{tensor}._grad is {'' if there else 'not '}None")
         self._gradients()
         for i, (place, kind) in enumerate(
             zip(state.arrays, signature["a raw array of the state"], strict=True)
@@ -355,9 +367,9 @@ class Binding:
 
     def _gradients(self) -> None:
         """Compare kinds and identities of gradients, if the program reads or changes any."""
-        used = {i for i, there in self._found.grads.items() if there and i < len(self._tensors)}
-        read = any(ref.kind == "grad" for ref in self._found.read())
-        if not used or not (read or any(x.inside for x in self._found.effects)):
+        changed = [x.ref for x in self._found.effects if x.inside]
+        used = {ref.index for ref in (*self._read, *changed) if ref.kind == "grad"}
+        if not used:
             return
         kinds = self._signature["a gradient"]
         order = [*range(len(self._tensors))]
@@ -396,8 +408,7 @@ class Binding:
     def _input(self, ref: Ref) -> str:
         if ref.kind == "grad":
             tensor = self._tensors[ref.index]
-            free = ref.index in self._gone or ref.index not in self._found.grads
-            return "None" if free else f"{tensor}._grad._array"
+            return f"{tensor}._grad._array" if ref in self._read else "None"
         if ref.kind == "tensor":
             return f"r_{self._tensors[ref.index]}"
         if ref.kind == "number":

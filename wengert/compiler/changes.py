@@ -28,7 +28,7 @@ from wengert.tape.grad_mode import recording, set_recording
 from wengert.tape.hooks import Hooked, has_hooks
 from wengert.tape.tensor import Tensor
 
-__all__ = ["CONTAINERS", "Before", "DrawError", "changed"]
+__all__ = ["CONTAINERS", "Before", "BegunError", "DrawError", "changed"]
 
 #: Containers whose items are put back.
 CONTAINERS = (list, deque, dict, OrderedDict, defaultdict)
@@ -36,6 +36,10 @@ CONTAINERS = (list, deque, dict, OrderedDict, defaultdict)
 
 class DrawError(TraceError):
     """Random numbers are drawn during a call: by the function, or by another thread."""
+
+
+class BegunError(Exception):
+    """An optimiser begins to keep something during a call, which so is none to record."""
 
 
 class Before:
@@ -60,8 +64,8 @@ class Before:
         """Raise if something has changed that a replay would not change."""
         state = self.state
         for before, (x, keys, name) in zip(self.sizes, state.sizes, strict=True):
-            if id(x) in state.growing:
-                continue
+            if id(x) in state.growing and len(x) > before:
+                raise BegunError
             if len(x) != before:
                 raise TraceError(
                     f"the compiled function changes the length of {name} from {before} to "
@@ -117,7 +121,6 @@ class Before:
             if place.kind != "part" and place.get() is not x:
                 with suppress(AttributeError, TypeError):  # of what is read-only
                     place.set(x)
-        self.state.forget()
         generators.set_rng_state(self._rng)
         messages.rewind(self._at)
         state, dtype, registry.default = self._modes

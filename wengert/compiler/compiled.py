@@ -19,9 +19,8 @@ from wengert.compiler.capture.errors import CompileError, TraceError, several
 from wengert.compiler.capture.lines import raised_by_user
 from wengert.compiler.capture.traced import Traced, current
 from wengert.compiler.capture.traced_number import TracedNumber
-from wengert.compiler.changes import DrawError
+from wengert.compiler.changes import BegunError, DrawError
 from wengert.compiler.checking import check
-from wengert.compiler.effects import Asked
 from wengert.compiler.emission.exported import ExportedProgram
 from wengert.compiler.exchanges import noted
 from wengert.compiler.messages import needed
@@ -46,8 +45,6 @@ _lock = threading.RLock()
 PATIENCE = 10.0
 #: Whether compiled functions run as they are in this thread or task.
 _eager = ContextVar("wengert_eager", default=False)
-#: Names by which code looks whether there are gradients.
-_GRADIENTS = frozenset({"grad", "_grad", "getattr", "attrgetter"})
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -113,6 +110,7 @@ class Compiled(Generic[P, R]):
         self._refused: dict[Any, str] = {}  # kinds of arguments, and why they are not recorded
         self._slotted: dict[int, Programs] = {}  # of the last objects without a dict
         self._warned: set[str] = set()
+        self._begun = False  # whether a call has run that optimisers may have begun with
         self.report = Report(getattr(function, "__qualname__", repr(function)))
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -360,7 +358,13 @@ class Compiled(Generic[P, R]):
         """Record a program."""
         why = self._why(signature)
         try:
+            if state.starting and not self._begun:
+                self._begun = True
+                raise BegunError
             answer = self._record(call, state, signature, why)
+        except BegunError:
+            self.report.note("a call that begins what an optimizer keeps ran as it is")
+            return self.eagerly(*call.args, **call.kwargs)
         except TraceError as error:
             if self._options.strict:
                 raise
@@ -377,33 +381,21 @@ class Compiled(Generic[P, R]):
     def _record(self, call: Call, state: State, signature: dict[str, Any], why: str) -> Any:
         self._check_alone(state, call)
         layout, leaves, function = call.layout, call.leaves, self._function
-        walk = lambda: self._state(layout.given(leaves))
-        found: Any = None
         # Another thread may draw random numbers meanwhile; the function draws each time.
         tries = 4 if threading.active_count() > 1 else 1
         for left in reversed(range(tries)):
             with suppress(*[DrawError] * (left > 0)):
-                if _GRADIENTS.isdisjoint(self._names):
-                    with suppress(Asked):
-                        found = record(function, state, layout, leaves, walk, assumed=True)
-                found = found or record(function, state, layout, leaves, walk, assumed=False)
+                answer, recording, kept = record(function, state, layout, leaves)
                 break
-        answer, recording, after, kept = found
-        if after is not state:  # an optimiser has begun to keep something
-            new = signature_of(leaves, layout, after)
-            same = "which gradients there are", "a gradient", "a Tensor of the state"
-            signature = {**new, **{what: signature[what] for what in same}}
         how = self._options.torch_compile
         replay = Replay(recording, signature, layout, self.report, how)
         replay.given(leaves)
         if replay.adjoints:
-            replay.attach(answer, kept, tensors_of(leaves, after))
-        self.report.recorded(recording, why, after.unseen)
+            replay.attach(answer, kept, tensors_of(leaves, state))
+        self.report.recorded(recording, why, state.unseen)
         if self._options.check == 0:
             replay.left = None
-        began = after is not state and "state" in self._names  # it may ask what there is
-        if recording.repeatable and not began:
-            self._replays.append(replay)
+        self._replays.append(replay)
         return recording.answer.unflatten(answer)
 
     def _check_alone(self, state: State, call: Call) -> None:

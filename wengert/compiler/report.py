@@ -45,8 +45,6 @@ class Report:
         """Count a recording; ``unseen`` is what the walk has not looked into."""
         self.recordings += 1
         self.reasons.append(f"{why}: {several(len(recording.program.instructions), 'instruction')}")
-        if not recording.repeatable:
-            self.note("a call in which an optimizer began to keep something was not kept")
         for text in unseen:
             self.note(f"not looked into: {text}")
 

@@ -198,7 +198,9 @@ class State:
     sizes : list of (object, object, str)
         Containers, with their length, or where the order matters their keys; and their names.
     growing : set of int
-        The dicts among them in which optimisers may begin to keep something, by identity.
+        The dicts among them in which optimisers begin to keep something, by identity.
+    starting : bool
+        Whether an optimiser keeps nothing yet of a parameter.
     known : dict of int to str
         Names of all objects by identity.
     objects : list
@@ -226,6 +228,7 @@ class State:
         self.randoms: list[tuple[str, Any]] = []
         self.unseen: list[str] = []
         self.growing: set[int] = set()
+        self.starting = False
 
     def place(self, kind: str, index: int) -> Place:
         """The place of an array or a number."""
@@ -235,13 +238,6 @@ class State:
         """The places that calls may change."""
         found = [*self.arrays, *self.twins, *self.numbers, *[place for place, _ in self.spots]]
         return [place for place in found if place.kind != "part"]
-
-    def forget(self) -> None:
-        """Delete what optimisers have begun to keep."""
-        for x, keys, _ in self.sizes:
-            if id(x) in self.growing:
-                for key in [*x][len(keys) if isinstance(keys, list) else keys :]:
-                    del x[key]
 
     def structure(self) -> tuple[Any, ...]:
         """The state's part of a signature."""

@@ -541,13 +541,13 @@ class _Walk:
             for param in group["params"]:
                 kept = x.state.get(param)
                 if kept is None:
+                    state.starting = True
                     continue
                 called = state.known[id(param)]
                 state.held.append((Place(x.state, param, called), kept))
                 self.first(kept, f"{called} in an optimizer's state")
                 self.fact(f"{called} in an optimizer's state", tuple(kept))
                 state.sizes.append((kept, len(kept), called))
-                state.growing.add(id(kept))
                 for key, part in kept.items():
                     place = Place(kept, key, f"{called}.{key}")
                     if type(part) in NUMBERS:

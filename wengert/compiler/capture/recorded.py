@@ -149,10 +149,8 @@ class Recording:
         Comparisons on which control flow depends, with their outcomes.
     backward : tuple of Backward
         The sweeps of results, in topological order.
-    grads : dict of int to bool
-        For the Tensors whose gradients matter before the call whether they have one.
-    repeatable : bool
-        Whether a replay would leave what the call has left.
+    grads : tuple of bool
+        For each Tensor whether it has a gradient before the call.
     gone : frozenset of int
         Tensors whose gradient was deleted before the first instruction that may fail.
     backend : Backend or None
@@ -168,8 +166,7 @@ class Recording:
     over: dict[int, str]
     decided: Arithmetic
     backward: tuple[Backward, ...]
-    grads: dict[int, bool]
-    repeatable: bool
+    grads: tuple[bool, ...]
     gone: frozenset[int]
     backend: Backend | None
 
