@@ -108,7 +108,6 @@ class Compiled(Generic[P, R]):
         self._calls: list[Callable[..., Any]] = []
         self._names: set[str] = set()  # in the code that the function leads to
         self._refused: dict[Any, str] = {}  # kinds of arguments, and why they are not recorded
-        self._slotted: dict[int, Programs] = {}  # of the last objects without a dict
         self._warned: set[str] = set()
         self._begun = False  # whether a call has run that optimisers may have begun with
         self.report = Report(getattr(function, "__qualname__", repr(function)))
@@ -133,18 +132,11 @@ class Compiled(Generic[P, R]):
         """A compiled method: each object has programs of its own."""
         if instance is None:
             return self
-        held = getattr(instance, "__dict__", None)
-        held = held if isinstance(held, dict) else None  # a class's, for `classmethod`, is a view
-        known = self._slotted.get(id(instance)) if held is None else held.get(PROGRAMS)
-        # A copied ``__dict__`` has the original's.
-        if type(known) is not Programs or known.owner != id(instance):
+        known = vars(instance).get(PROGRAMS)
+        if type(known) is not Programs or known.owner != id(instance):  # of what it is a copy of
             known = Programs(instance)
-            if held is not None:
-                held[PROGRAMS] = known
-            else:
-                self._slotted[id(instance)] = known
-                if len(self._slotted) > self._options.size:
-                    del self._slotted[next(iter(self._slotted))]
+            kind = type if isinstance(instance, type) else object
+            kind.__setattr__(instance, PROGRAMS, known)
         bound = known.get(self)
         if bound is None:
             bound = known[self] = Compiled(self._function.__get__(instance, owner), self._options)

@@ -12,7 +12,7 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from pathlib import PurePath
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -56,24 +56,12 @@ Missing: Any = type("Missing", (), {"__repr__": lambda self: "nothing"})()
 
 
 class Place(NamedTuple):
-    """Where an object is held.
-
-    Attributes
-    ----------
-    holder : object
-        The mapping, list or object; of a part the tuple's place.
-    key : object
-        The key, index or attribute there.
-    name : str
-        A readable name.
-    kind : {"item", "attr", "part"}
-        An item of a container or ``__dict__``, an attribute, or a part of a tuple.
-    """
+    """Where an object is held: ``holder[key]``, ``holder.key``, or a part of another place."""
 
     holder: Any
     key: Any
     name: str
-    kind: str = "item"
+    kind: Literal["item", "attr", "part"] = "item"
 
     @property
     def spot(self) -> Any:
@@ -171,64 +159,37 @@ class Identity:
 
 
 class State:
-    """What the walk has found.
-
-    Attributes
-    ----------
-    tensors : list of TensorAt
-        Each Tensor once.
-    arrays : list of Place
-        Raw arrays: inputs.
-    twins : list of Place
-        Further places of these arrays.
-    own : set of int
-        Which of them are the user's, and not an optimiser's.
-    numbers : list of Place
-        Numbers of optimisers and schedules: inputs.
-    shares : list of int
-        For each number the first one that it has to equal: an optimiser's counters.
-    spots : list of (Place, object)
-        Places with a Tensor, or with a tuple of Tensors or numbers, which calls may replace.
-    fixed : list of Tensor
-        Those that are met at no place.
-    facts : list of Fact
-        What a program assumes about any objects of this structure.
-    held : list of (Place, object)
-        What is at places: plain values, and objects.
-    sizes : list of (object, object, str)
-        Containers, with their length, or where the order matters their keys; and their names.
-    growing : set of int
-        The dicts among them in which optimisers begin to keep something, by identity.
-    starting : bool
-        Whether an optimiser keeps nothing yet of a parameter.
-    known : dict of int to str
-        Names of all objects by identity.
-    objects : list
-        These objects.
-    randoms : list of (str, object)
-        Generators of random numbers, and iterators.
-    unseen : list of str
-        Names of objects that are not looked into.
-    """
+    """What the walk has found."""
 
     def __init__(self) -> None:
+        #: Each Tensor once; those that are met at no place.
         self.tensors: list[TensorAt] = []
+        self.fixed: list[Tensor] = []
+        #: Raw arrays, which are inputs; which of them are the user's; further places of them.
         self.arrays: list[Place] = []
         self.own: set[int] = set()
         self.twins: list[Place] = []
+        #: Numbers of optimisers and schedules, which are inputs; the first that each has to equal.
         self.numbers: list[Place] = []
         self.shares: list[int] = []
+        #: Places with a Tensor, or with a tuple of Tensors or numbers, which calls may replace.
         self.spots: list[tuple[Place, Any]] = []
-        self.fixed: list[Tensor] = []
+        #: What a program assumes about any objects of this structure.
         self.facts: list[Fact] = []
+        #: What is at places: plain values, and objects.
         self.held: list[tuple[Place, Any]] = []
+        #: Containers, with their length, or where the order matters their keys; and their names.
         self.sizes: list[tuple[Any, Any, str]] = []
-        self.known: dict[int, str] = {}
-        self.objects: list[Any] = []
-        self.randoms: list[tuple[str, Any]] = []
-        self.unseen: list[str] = []
+        #: The dicts in which optimisers begin to keep something, and whether one keeps nothing yet.
         self.growing: set[int] = set()
         self.starting = False
+        #: All objects, and their names by identity.
+        self.objects: list[Any] = []
+        self.known: dict[int, str] = {}
+        #: Generators of random numbers, and iterators.
+        self.randoms: list[tuple[str, Any]] = []
+        #: Names of objects that are not looked into.
+        self.unseen: list[str] = []
 
     def place(self, kind: str, index: int) -> Place:
         """The place of an array or a number."""

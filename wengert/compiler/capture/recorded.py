@@ -43,74 +43,44 @@ class Ref(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """A change: of a Tensor's array or gradient, of a number, or of the Tensor at a place.
-
-    Attributes
-    ----------
-    ref : Ref
-        What is changed. ``"spot"`` means that a Tensor, or a tuple of them, is replaced.
-    output : int or None
-        The output of the program that is stored; None if a gradient is deleted.
-    new : bool
-        Whether the gradient, or the part of a tuple, is a new Tensor.
-    tensor : int or None
-        The known Tensor that a place gets; None for a new one.
-    alike : bool
-        Whether a Tensor's new array is of the same kind (`kind_of`) as the old one.
-    inside : bool
-        Whether it is the old gradient's array that changes.
-    parts : tuple of Effect
-        The leaves of what is put at a spot.
-    """
+    """A change: of a Tensor's array or gradient, of a number, or of what is at a ``"spot"``."""
 
     ref: Ref
+    #: The output of the program that is stored; None if a gradient is deleted.
     output: int | None
+    #: Whether the gradient, or the part of a tuple, is a new Tensor.
     new: bool = False
+    #: The known Tensor that a place gets; None for a new one.
     tensor: int | None = None
+    #: Whether a Tensor's new array is of the same kind (`kind_of`) as the old one.
     alike: bool = False
+    #: Whether it is the old gradient's array that changes.
     inside: bool = False
+    #: The leaves of what is put at a spot.
     parts: "tuple[Any, ...]" = ()
 
 
 @dataclass(frozen=True)
 class Backward:
-    """The sweep of a result that requires grad.
+    """The sweep of a result that requires grad."""
 
-    Attributes
-    ----------
-    results : tuple of int
-        The Tensor's positions among the answer's leaves.
-    leaves : tuple of Ref
-        The Tensors at which it ends: of the state, among the arguments, and other results
-        (``"result"`` with the position among the answer's leaves).
-    kept : tuple of int
-        What it needs, among what the forward program keeps for all sweeps.
-    program : Program
-        Its inputs are what is kept and the cotangent, its outputs are gradients.
-    """
-
+    #: The Tensor's positions among the answer's leaves.
     results: tuple[int, ...]
+    #: The Tensors at which it ends, other results too (``"result"``, with the position).
     leaves: tuple[Ref, ...]
+    #: What it needs, among what the forward program keeps for all sweeps.
     kept: tuple[int, ...]
+    #: Its inputs are what is kept and the cotangent, its outputs are gradients.
     program: Program
 
 
 class Arithmetic(NamedTuple):
-    """A program of Python numbers alone, for comparisons and counters.
+    """A program of Python numbers alone, for comparisons and counters."""
 
-    Attributes
-    ----------
-    refs : tuple of Ref
-        The sources of its inputs.
-    program : Program
-        The program.
-    gives : tuple
-        For each of its outputs the outcome that is required, or the position of the main
-        program's output that it computes.
-    """
-
+    #: The sources of its inputs.
     refs: tuple[Ref, ...]
     program: Program
+    #: For each output the required outcome, or the main program's output that it computes.
     gives: tuple[Any, ...]
 
     def fits(self, numbers: Sequence[Any]) -> bool:
@@ -123,51 +93,32 @@ class Arithmetic(NamedTuple):
 
 @dataclass
 class Recording:
-    """The result of a traced call.
+    """The result of a traced call."""
 
-    Attributes
-    ----------
-    program : Program
-        Of arrays and numbers alone.
-    refs : tuple of Ref
-        The sources of its inputs.
-    effects : tuple of Effect
-        In the order in which they are applied.
-    answer : TreeDef
-        The structure of the return value.
-    leaves : tuple
-        For each leaf of the answer ``("tensor", output)``, ``("array", output)``,
-        ``("number", output)``, ``("same", Ref)`` for a Tensor that was given or reached, or its
-        gradient, ``("given", Ref)`` for a raw array that was given or reached,
-        ``("object", number)`` for one of the state's objects, ``("leaf", number)`` for an
-        argument's leaf, or ``("plain", value)``.
-    pinned : dict of Ref to number
-        Numbers that must have the recorded value.
-    over : dict of int to str
-        Outputs that the function itself has differentiated, with the names of their operations.
-    decided : Arithmetic
-        Comparisons on which control flow depends, with their outcomes.
-    backward : tuple of Backward
-        The sweeps of results, in topological order.
-    grads : tuple of bool
-        For each Tensor whether it has a gradient before the call.
-    gone : frozenset of int
-        Tensors whose gradient was deleted before the first instruction that may fail.
-    backend : Backend or None
-        Of all calls; None if there are several.
-    """
-
+    #: Of arrays and numbers alone, and the sources of its inputs.
     program: Program
     refs: tuple[Ref, ...]
+    #: In the order in which they are applied.
     effects: tuple[Effect, ...]
+    #: The structure of the return value, and for each leaf ``("tensor", output)``,
+    #: ``("array", output)``, ``("number", output)``, ``("plain", value)``, ``("same", Ref)`` for a
+    #: Tensor or a gradient that was there, ``("given", Ref)`` for a raw array,
+    #: ``("object", number)`` for one of the state's, or ``("leaf", number)`` for an argument's.
     answer: TreeDef
     leaves: tuple[tuple[str, Any], ...]
+    #: Numbers that must have the recorded value.
     pinned: dict[Ref, Any]
+    #: Outputs that the function itself has differentiated, with the names of their operations.
     over: dict[int, str]
+    #: Comparisons on which control flow depends.
     decided: Arithmetic
+    #: The sweeps of results, in topological order.
     backward: tuple[Backward, ...]
+    #: For each Tensor whether it has a gradient before the call.
     grads: tuple[bool, ...]
+    #: Tensors whose gradient was deleted before the first instruction that may fail.
     gone: frozenset[int]
+    #: Of all calls; None if there are several.
     backend: Backend | None
 
     @property
