@@ -70,6 +70,7 @@ def test_results_are_differentiated_one_after_the_other(sweeps):
     compiled = wg.compile(step, check=0)  # a check gives its own graph
     once = [i for which, keep in sweeps if not keep for i in which]
     again = len(set(once)) == len(once) and sweeps[-1][0] not in [which for which, _ in sweeps[:-1]]
+    seen(compiled, True)  # the call that is recorded gives the function's own graph
     for _ in range(3):
         assert seen(compiled, False) == seen(step, again)
     assert compiled.report.recordings == 1
@@ -77,6 +78,8 @@ def test_results_are_differentiated_one_after_the_other(sweeps):
 
 def test_what_sweeps_needed_is_let_go_and_second_derivatives_are_refused():
     compiled = wg.compile(lambda x, y: (wg.sum(wg.exp(x)), wg.sum(wg.exp(y))), check=0)
+    compiled(wg.ones(5), wg.ones(5))
+    compiled(*(wg.ones(5, requires_grad=True) for _ in range(2)))
     for _ in range(3):
         x, y = (wg.ones(5, requires_grad=True) for _ in range(2))
         a, b = compiled(x, y)

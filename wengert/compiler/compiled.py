@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import gc
 import inspect
 import sys
 import threading
@@ -14,12 +15,12 @@ from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, ov
 
 from wengert.backends import backend_of
 from wengert.compiler.binding import MISS, Failed
-from wengert.compiler.calls import Arguments, Call, signature_of, tensors_of
+from wengert.compiler.calls import Arguments, Call, signature_of
 from wengert.compiler.capture.errors import CompileError, TraceError, several
-from wengert.compiler.capture.lines import raised_by_user
+from wengert.compiler.capture.lines import line_that_raised, raised_by_user
 from wengert.compiler.capture.traced import Traced, current
 from wengert.compiler.capture.traced_number import TracedNumber
-from wengert.compiler.changes import BegunError, DrawError
+from wengert.compiler.changes import Before, BegunError, DrawError
 from wengert.compiler.checking import check
 from wengert.compiler.emission.exported import ExportedProgram
 from wengert.compiler.exchanges import noted
@@ -347,16 +348,15 @@ class Compiled(Generic[P, R]):
         self._calls = [call for call in self._calls if call not in replay.calls]
 
     def _new(self, call: Call, state: State, signature: dict[str, Any]) -> Any:
-        """Record a program."""
+        """Record a program; the function itself runs the call."""
         why = self._why(signature)
         try:
             if state.starting and not self._begun:
                 self._begun = True
                 raise BegunError
-            answer = self._record(call, state, signature, why)
+            self._record(call, state, signature, why)
         except BegunError:
             self.report.note("a call that begins what an optimizer keeps ran as it is")
-            return self.eagerly(*call.args, **call.kwargs)
         except TraceError as error:
             if self._options.strict:
                 raise
@@ -365,30 +365,45 @@ class Compiled(Generic[P, R]):
             if text not in self._warned:
                 self._warned.add(text)
                 warnings.warn(text, RuntimeWarning, stacklevel=6)
-            return self._as_it_is(str(error), call)
-        if len(self._replays) > self._options.size:
-            self._forget(why)
-        return answer
+            self.report.fell_back(str(error))
+        return self.eagerly(*call.args, **call.kwargs)
 
-    def _record(self, call: Call, state: State, signature: dict[str, Any], why: str) -> Any:
+    def _record(self, call: Call, state: State, signature: dict[str, Any], why: str) -> None:
         self._check_alone(state, call)
-        layout, leaves, function = call.layout, call.leaves, self._function
+        before = Before(state, call.leaves)
         # Another thread may draw random numbers meanwhile; the function draws each time.
         tries = 4 if threading.active_count() > 1 else 1
-        for left in reversed(range(tries)):
-            with suppress(*[DrawError] * (left > 0)):
-                answer, recording, kept = record(function, state, layout, leaves)
-                break
-        how = self._options.torch_compile
-        replay = Replay(recording, signature, layout, self.report, how)
-        replay.given(leaves)
-        if replay.adjoints:
-            replay.attach(answer, kept, tensors_of(leaves, state))
-        self.report.recorded(recording, why, state.unseen)
+        try:
+            for left in reversed(range(tries)):
+                with suppress(*[DrawError] * (left > 0)):
+                    found, trace = record(self._function, state, call.layout, call.leaves)
+                    break
+        except (TraceError, BegunError):
+            raise
+        except Exception as error:
+            self.eagerly(*call.args, **call.kwargs)  # it raises, too
+            before.restore()
+            raise TraceError(
+                f"{line_that_raised(error)}: the compiled function raises {type(error).__name__} "
+                f"({error}) while it is recorded, and not as it is. NumPy arrays can't be written "
+                "then, and floats among the arguments are traced: name those that other libraries "
+                "get in static_argnames"
+            ) from error
+        if trace() is not None:
+            gc.collect()
+        if trace() is not None:
+            raise TraceError(
+                "a Tensor or a number of the compiled function escapes into an object or a "
+                "closure, where a replay would not put it; return it"
+            )
+        replay = Replay(found, signature, call.layout, self.report, self._options.torch_compile)
+        replay.given(call.leaves)
+        self.report.recorded(found, why, state.unseen)
         if self._options.check == 0:
             replay.left = None
         self._replays.append(replay)
-        return recording.answer.unflatten(answer)
+        if len(self._replays) > self._options.size:
+            self._forget(why)
 
     def _check_alone(self, state: State, call: Call) -> None:
         """Raise if arrays' functions exchange data with processes that may not run them again.
@@ -424,7 +439,7 @@ class Compiled(Generic[P, R]):
             f"{several(self._options.size, 'program')}: {why}. Make what differs the same in each "
             "call, pass it as a float or a Tensor, or give wg.compile a larger cache_size",
             RuntimeWarning,
-            stacklevel=6,
+            stacklevel=7,
         )
 
     def _why(self, signature: dict[str, Any]) -> str:

@@ -5,27 +5,26 @@ and numbers. Afterwards all of it has the values that the call has computed.
 """
 
 import math
+import weakref
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 from wengert.compiler.calls import Layout
 from wengert.compiler.capture.errors import TraceError
-from wengert.compiler.capture.lines import line_that_raised, user_line
+from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.raw import RawArray, check_class
 from wengert.compiler.capture.recorded import (
     Arithmetic,
     Outside,
     Recording,
     Ref,
-    Swept,
     swept,
 )
 from wengert.compiler.capture.sweeps import programs
-from wengert.compiler.capture.trace import Trace, copied
-from wengert.compiler.capture.traced import Traced, inner_array
+from wengert.compiler.capture.trace import Trace
+from wengert.compiler.capture.traced import Traced
 from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
-from wengert.compiler.changes import CONTAINERS, Before, BegunError
+from wengert.compiler.changes import Before
 from wengert.compiler.effects import (
     check_arguments,
     check_dtype,
@@ -33,11 +32,11 @@ from wengert.compiler.effects import (
     check_memory,
     effects_of,
 )
-from wengert.compiler.state import Missing, Place, State, is_array, is_plain, tensors_in
+from wengert.compiler.state import Place, State, is_array, is_plain
 from wengert.func.trees import tree_flatten
 from wengert.tape.hooks import Hooked
 from wengert.tape.node import AccumulateGrad, Node
-from wengert.tape.tensor import Tensor, with_node
+from wengert.tape.tensor import Tensor
 
 __all__ = ["record"]
 
@@ -67,7 +66,6 @@ class Call:
         self.held: list[_Held] = []
         self.known = {id(tensor): i for i, tensor in enumerate(self.tensors)}
         self.over: dict[int, str] = {}  # outputs that were differentiated inside
-        self.kept: list[Any] = []  # arrays of this run that the results' sweeps need
         self.leaves = list(leaves)
         self.arguments: Any = None  # as the function gets them
         self.inside: list[Any] = []  # the state's tuples with traced numbers
@@ -154,32 +152,6 @@ class Call:
         self.trace.locks.release()
         self.start.restore()
 
-    def leave(self) -> None:
-        """Replace traced values by those of this run."""
-        trace = self.trace
-        trace.close()
-        trace.locks.release()
-        for x in self.held:
-            tensor = x.tensor
-            tensor._array = inner_array(tensor._array)
-            if x.outside is not None and tensor._node is x.outside:
-                tensor._node = x.node
-            for grad in (x.grad, tensor._grad):
-                if grad is not None:
-                    grad._array = inner_array(grad._array)
-        real = {id(made): made.inner for made in self._raws.values()}
-        real |= {id(x): held for x, (_, held) in zip(self.inside, self.state.spots, strict=False)}
-        for place in [*self.state.changing(), *[place for place, _ in self.state.held]]:
-            if place.kind != "part" and (now := place.get()) is not Missing:
-                new = real[id(now)] if id(now) in real else _untraced(now)
-                if new is not now:
-                    with suppress(AttributeError, TypeError):
-                        place.set(new)
-        for x, _, _ in self.state.sizes:  # Tensors that the function has added
-            if type(x) in CONTAINERS:
-                for part in x.values() if isinstance(x, dict) else x:
-                    _untraced(part)
-
     def output(self, x: Any) -> int:
         """Add a traced array or number to the program's outputs; return its position."""
         self.outputs.append(x)
@@ -205,56 +177,27 @@ class Call:
 
 
 def record(
-    function: Callable[..., Any],
-    state: State,
-    layout: Layout,
-    leaves: Sequence[Any],
-) -> tuple[list[Any], Recording, list[Any]]:
-    """Run a function while it is recorded.
+    function: Callable[..., Any], state: State, layout: Layout, leaves: Sequence[Any]
+) -> tuple[Recording, Callable[[], Trace | None]]:
+    """Run a function while it is recorded; afterwards all is as before.
 
-    Returns the answer's leaves, the recording, and the arrays of this run that the results' sweeps
-    need. Raises `TraceError` if the function does what a replay could not repeat, and `BegunError`:
-    after this, Tensors and optimisers are as before.
+    Returns the recording, and what gives the trace as long as something holds a traced value.
+    Raises `TraceError` if the function does what a replay could not repeat, `BegunError`, and the
+    function's own errors.
     """
     call = Call(function, state, layout, leaves)
     try:
-        return _recorded(call)
-    except BaseException as error:
-        mine = isinstance(error, TraceError | BegunError)
-        refused = call.trace.refused[0] if call.trace.refused else None
-        if refused is None and not mine:
-            try:  # what it has done to its arguments is lost
-                check_arguments(call)
-            except TraceError as found:
-                refused, mine = found, False
-        where = line_that_raised(error)
-        if isinstance(error, ValueError) and "read-only" in str(error) and refused is None:
-            refused = TraceError(
-                f"{where}: a NumPy array is written while the compiled function is recorded, where "
-                "a replay would not write. Make a new array, or a Tensor"
-            )
-        numbers = ("TracedNumber", "type float is not")
-        if (
-            isinstance(error, TypeError)
-            and refused is None
-            and any(x in str(error) for x in numbers)
-        ):
-            refused = TraceError(
-                f"{where}: another library gets a float of the arguments, which is traced while "
-                "the compiled function is recorded; name it in static_argnames"
-            )
-        if refused is None and not mine and isinstance(error, Exception):
-            call.leave()  # it leaves what the function has done
-            raise
-        call.undo()
-        if refused is not None and not mine:
-            raise refused from error
+        return _recorded(call), weakref.ref(call.trace)
+    except Exception as error:
+        if call.trace.refused and not isinstance(error, TraceError):
+            raise call.trace.refused[0] from error
         raise
     finally:
+        call.undo()
         call.trace.refused.clear()  # whose tracebacks keep what the call has made
 
 
-def _recorded(call: Call) -> tuple[list[Any], Recording, list[Any]]:
+def _recorded(call: Call) -> Recording:
     trace = call.trace
     with trace.running():
         call.enter()
@@ -280,13 +223,12 @@ def _recorded(call: Call) -> tuple[list[Any], Recording, list[Any]]:
         check_memory(call)
         program, backward = programs(call, out, kinds)
         trace.draws.end()
-    answer, inputs = _answer(call, out, kinds), {value: ref for ref, value in call.inputs.items()}
-    call.leave()
+    inputs = {value: ref for ref, value in call.inputs.items()}
     decisions = trace.decisions()
     pinned = {
         inputs[value]: trace.numbers[value] for value in trace.inputs if value in trace.pinned
     }
-    recording = Recording(
+    return Recording(
         program,
         tuple([inputs[value] for value in program.inputs]),
         tuple(effects),
@@ -300,7 +242,6 @@ def _recorded(call: Call) -> tuple[list[Any], Recording, list[Any]]:
         call.gone,
         next(iter(trace.backends)) if len(trace.backends) == 1 else None,
     )
-    return answer, recording, call.kept
 
 
 # -- the answer ------------------------------------------------------------------------------------
@@ -362,44 +303,3 @@ def _check_result(made: Tensor) -> None:
         f"{user_line()}: a Tensor that the compiled function returns {what}; a replay would return "
         "one without. Do it outside"
     )
-
-
-def _answer(call: Call, leaves: list[Any], kinds: Sequence[tuple[str, Any]]) -> list[Any]:
-    """The leaves of this run's answer."""
-    # A Tensor that is both returned and stored stays one Tensor.
-    grads = [g for x in call.tensors if (g := x._grad) is not None]
-    stored = [each for place, _ in call.state.spots for each in tensors_in(place.get())]
-    same_: dict[int, Tensor] = {id(x): x for x in (*grads, *stored)}
-    made: list[Any] = []
-    for leaf, (kind, what) in zip(leaves, kinds, strict=True):
-        if kind == "tensor":
-            if id(leaf) not in same_:
-                array = inner_array(leaf._array)
-                node = Swept(array, call.over[what]) if what in call.over else None
-                same_[id(leaf)] = with_node(array, node)
-            made.append(same_[id(leaf)])
-        elif kind == "array":
-            made.append(inner_array(leaf) if isinstance(leaf, Traced) else copied(leaf))
-        elif kind == "same":
-            tensor = call.tensors[what.index]
-            made.append(tensor if what.kind == "tensor" else tensor._grad)
-        else:
-            made.append(_untraced(leaf))
-    return made
-
-
-def _untraced(x: Any) -> Any:
-    """A traced value as it is in this run; the arrays of Tensors in place."""
-    if isinstance(x, Traced):
-        return x.inner
-    if isinstance(x, TracedNumber):
-        return x.number
-    if isinstance(x, Tensor):
-        x._array = inner_array(x._array)
-    elif type(x) is dict:  # what an optimiser has begun to keep
-        x.update({key: _untraced(part) for key, part in x.items()})
-    elif isinstance(x, tuple):
-        parts = [_untraced(part) for part in x]
-        if any(a is not b for a, b in zip(parts, x, strict=True)):
-            return tuple.__new__(type(x), parts)
-    return x

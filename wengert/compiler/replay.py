@@ -80,8 +80,6 @@ class Replay:
         self.used = _now()
         self.left: int | None = 0
         self.adjoints = [Adjoint(x, self._copies, i) for i, x in enumerate(found.backward)]
-        #: Puts results that require grad on the tape.
-        self.attach = partial(attach, self.adjoints)
         #: Functions that run the program on its last two states, such as two models.
         self.calls: list[Callable[..., Any]] = []
 
@@ -186,7 +184,9 @@ class Replay:
 
     def _bound(self, leaves: Sequence[Any], state: State, pool: Pool) -> Callable[..., Any]:
         alone = len(self.program.inputs) > len(self.recording.refs)
-        made = Binding(self.recording, self.signature, pool, self.attach, alone=alone)
+        made = Binding(
+            self.recording, self.signature, pool, partial(attach, self.adjoints), alone=alone
+        )
         return made.function(state, leaves)
 
     def _counted(self, call: Callable[..., Any]) -> Callable[..., Any]:

@@ -27,10 +27,6 @@ def programs(
     if not places:
         return trace.program(call.outputs), ()
     given, start = len(trace.inputs), len(trace.instructions)
-    # The arrays that the sweeps need are alive now.
-    alive = [x for ref in trace.arrays if (x := ref()) is not None]
-    samples = {x.value: x.inner for x in alive} | trace.numbers
-    del alive
     owners = {
         t._node.number: Ref("tensor", i)
         for i, t in enumerate(call.tensors)
@@ -65,7 +61,6 @@ def programs(
     forward = Program(
         whole.inputs[:given], whole.instructions[:start], (*whole.outputs, *kept), whole.constants
     )
-    call.kept = [samples[value] for value in kept]
     return forward, tuple(found)
 
 
