@@ -370,7 +370,7 @@ class _Walk:
     def own(self, x: Any, name: str, *, wrapped: bool = True) -> None:
         """Visit attributes of a function or the like that code names, and what it wraps."""
         space = vars(x)
-        wanted = [key for key in space if self.every or key in self.names]
+        wanted = [key for key in space if (self.every and wrapped) or key in self.names]
         for key in [key for key in wanted if key not in ("__wrapped__", PROGRAMS)]:
             called = f"{name}.{key}"
             self.visit(space[key], Place(space, key, called), called)
