@@ -16,28 +16,16 @@ _FURTHER = "further reasons like these"
 
 
 class Report:
-    """What was recorded of a function, and which calls ran eagerly.
-
-    Attributes
-    ----------
-    name : str
-        The function's.
-    recordings : int
-        How often it was recorded.
-    dropped : int
-        How many programs were dropped, because others took their place.
-    checks : int
-        How many calls ran by both program and function, and were compared.
-    reasons : list of str
-        Why it was recorded, for each recording.
-    notes : list of str
-        What a backend could not do, and what is done instead.
-    """
+    """What was recorded of a function, and which calls ran eagerly."""
 
     def __init__(self, name: str) -> None:
         self.name = name
+        #: How often it was recorded, how many programs others have replaced, and how many calls
+        #: ran by both program and function, and were compared.
         self.recordings = self.dropped = self.checks = 0
+        #: Why it was recorded, for each recording.
         self.reasons: list[str] = []
+        #: What was not looked into, or what a backend could not do, and what is done instead.
         self.notes: list[str] = []
         self._fallbacks: Counter[str] = Counter()
 
