@@ -508,7 +508,8 @@ class _Walk:
             for key in wanted:
                 called = f"{name}.{key}"
                 self.visit(space[key], Place(space, key, called), called, numeric)
-            self.state.sizes.append((space, [*space], name))
+            ordered = mine or kind.__module__ == "wengert.nn.containers"
+            self.state.sizes.append((space, [*space] if ordered else len(space), name))
         for base in kind.__mro__ if mine else ():
             for key, slot in [*vars(base).items()]:
                 if type(slot) is MemberDescriptorType and (self.every or key in self.names):
