@@ -3,6 +3,7 @@
 import functools
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +50,11 @@ def _unknown(module: str | None) -> bool:
     return package == "__main__" or not any(place in file for place in places)
 
 
-def class_of_user(kind: type) -> bool:
-    """Whether a class is the user's, also one that a library's function has made of its parts."""
+def _class_of_user(kind: type) -> bool:
     if of_user(kind.__module__):
         return True
     return kind.__module__ == "types" and kind.__qualname__ not in vars(sys.modules["types"])
+
+
+#: Whether a class is the user's, also one that a library's function has made of its parts.
+class_of_user: Callable[[type], bool] = functools.lru_cache(maxsize=1024)(_class_of_user)

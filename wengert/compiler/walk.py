@@ -450,14 +450,11 @@ class _Walk:
             self.later.append((x, name))
             return
         self.fact(name, Identity(kind))
-        package = package_of(kind.__module__)
-        mine = class_of_user(kind)
-        walked = mine or kind.__module__.startswith(_OWN) or package not in _STILL
         if hasattr(kind, "cache_clear") and not of_user(x.__module__):  # a library's function
             self.fact(name, Identity(x))
             return
-        written = any("__slots__" in vars(base) for base in kind.__mro__) or hasattr(x, "__dict__")
-        if isinstance(x, _CHANGING) or (walked and not written and not hasattr(kind, "__get__")):
+        walked, opaque, _ = _traits(kind)
+        if opaque:
             raise TraceError(
                 f"{name} is a {kind.__name__}, into which a compiled function can't look; pass "
                 "what it needs of it as an argument"
@@ -465,7 +462,7 @@ class _Walk:
         if not walked:
             if not callable(getattr(x, "__wrapped__", None)):
                 self.fact(name, Identity(x))
-            if package.startswith("_"):  # a lock, a file
+            if kind.__module__.startswith("_"):  # a lock, a file
                 self.state.unseen.append(f"{name}, a {kind.__name__}")
             if hasattr(x, "__dict__"):
                 self.own(x, name)
@@ -485,13 +482,7 @@ class _Walk:
         if not mine and isinstance(x, dict | list | deque | set | frozenset):
             return
         space = getattr(x, "__dict__", None)
-        module = isinstance(x, Module)
-        # What other code than the user's reads: Wengert's, the library's, or a generated method's.
-        bases = [base for base in kind.__mro__ if base not in (Module, object)]
-        whole = not mine or self.every or is_dataclass(kind)
-        others = [base for base in bases if not class_of_user(base) and "__dict__" in vars(base)]
-        whole |= any(package_of(base.__module__) not in _STILL for base in others)
-        whole |= any(base.__module__.startswith("wengert.") for base in bases)
+        module, whole = isinstance(x, Module), self.every or _traits(kind)[2]
         if type(space) is dict:
             at = Place(x, "__dict__", f"{name}.__dict__", "attr")
             self.state.held.append((at, space))
@@ -567,6 +558,24 @@ class _Walk:
 _OF_DATACLASSES = frozenset({"__eq__", "__hash__", "__setattr__", "__delattr__"})
 #: Methods that no computation calls, and what is no state.
 _SKIPPED = frozenset({"__repr__", "__annotate_func__", "__dict__", PROGRAMS})
+
+
+@functools.lru_cache(maxsize=1024)
+def _traits(kind: type) -> tuple[bool, bool, bool]:
+    """Whether objects of a class are walked, can't be looked into, and are read by other code.
+
+    Other code than the user's is Wengert's, a library's, or that of generated methods.
+    """
+    mine = class_of_user(kind)
+    bases = [base for base in kind.__mro__ if base not in (Module, object)]
+    walked = mine or kind.__module__.startswith(_OWN) or package_of(kind.__module__) not in _STILL
+    written = kind.__dictoffset__ or any("__slots__" in vars(base) for base in bases)
+    opaque = walked and not written and not hasattr(kind, "__get__")
+    others = [base for base in bases if not class_of_user(base) and "__dict__" in vars(base)]
+    whole = not mine or is_dataclass(kind)
+    whole |= any(package_of(base.__module__) not in _STILL for base in others)
+    whole |= any(base.__module__.startswith("wengert.") for base in bases)
+    return walked, opaque or issubclass(kind, _CHANGING), whole
 
 
 def _generated(x: Any) -> bool:
