@@ -444,7 +444,7 @@ class _Walk:
 
     def instance(self, x: Any, name: str, *, now: bool = False) -> None:
         """Visit an object's attributes."""
-        kind = type(x)
+        kind: type = type(x)
         numeric = isinstance(x, Optimizer | LRScheduler | ReduceLROnPlateau | GradScaler)
         if numeric and not now:
             self.later.append((x, name))
