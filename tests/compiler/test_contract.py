@@ -249,8 +249,10 @@ def test_not_strict_runs_as_it_is_and_warns_once() -> None:
     def f(x: Any) -> Any:
         return x if wg.sum(x) > 0 else -x
 
-    with pytest.warns(RuntimeWarning, match=r"test_contract\.py, line"):
-        assert value(f(-X)) == value(X)
+    call = lambda: f(-X)
+    with pytest.warns(RuntimeWarning, match=r"test_contract\.py, line") as told:
+        assert value(call()) == value(X)
+    assert told[0].lineno == call.__code__.co_firstlineno
     assert value(f(X)) == value(X)
 
 

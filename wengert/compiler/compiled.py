@@ -364,7 +364,7 @@ class Compiled(Generic[P, R]):
             text = f"{self.report.name} runs as it is, and not compiled: {error}"
             if text not in self._warned:
                 self._warned.add(text)
-                warnings.warn(text, RuntimeWarning, stacklevel=6)
+                warnings.warn(text, RuntimeWarning, stacklevel=5)
             self.report.fell_back(str(error))
         return self.eagerly(*call.args, **call.kwargs)
 
