@@ -208,6 +208,16 @@ class Compiled(Generic[P, R]):
         call = Call(args, kwargs, self._arguments)
         return call, self._state(call.layout.given(call.leaves))
 
+    def recorded(self, args: tuple[Any, ...]) -> bool:
+        """Record a call, which is not run; return whether it begins nothing that is kept."""
+        with _lock:
+            call, state = self.looked(args, {})
+            try:
+                self._record(call, state, signature_of(call.leaves, call.layout, state), "export")
+            except BegunError:
+                return False
+            return True
+
     def exported(self) -> ExportedProgram:
         """Return the program that ran last for export, with all state that it changes."""
         replay = self._last()
@@ -354,7 +364,15 @@ class Compiled(Generic[P, R]):
             if state.starting and not self._begun:
                 self._begun = True
                 raise BegunError
-            self._record(call, state, signature, why)
+            trace = self._record(call, state, signature, why)
+            if trace() is not None:
+                gc.collect()
+            if trace() is not None:
+                self._replays.pop()
+                raise TraceError(
+                    "a Tensor or a number of the compiled function escapes into an object or a "
+                    "closure, where a replay would not put it; return it"
+                )
         except BegunError:
             self.report.note("a call that begins what an optimizer keeps ran as it is")
         except TraceError as error:
@@ -368,7 +386,8 @@ class Compiled(Generic[P, R]):
             self.report.fell_back(str(error))
         return self.eagerly(*call.args, **call.kwargs)
 
-    def _record(self, call: Call, state: State, signature: dict[str, Any], why: str) -> None:
+    def _record(self, call: Call, state: State, signature: dict[str, Any], why: str) -> Any:
+        """Add a program; return what gives the trace as long as something holds a traced value."""
         self._check_alone(state, call)
         before = Before(state, call.leaves)
         # Another thread may draw random numbers meanwhile; the function draws each time.
@@ -389,13 +408,6 @@ class Compiled(Generic[P, R]):
                 "then, and floats among the arguments are traced: name those that other libraries "
                 "get in static_argnames"
             ) from error
-        if trace() is not None:
-            gc.collect()
-        if trace() is not None:
-            raise TraceError(
-                "a Tensor or a number of the compiled function escapes into an object or a "
-                "closure, where a replay would not put it; return it"
-            )
         replay = Replay(found, signature, call.layout, self.report, self._options.torch_compile)
         replay.given(call.leaves)
         self.report.recorded(found, why, state.unseen)
@@ -404,6 +416,7 @@ class Compiled(Generic[P, R]):
         self._replays.append(replay)
         if len(self._replays) > self._options.size:
             self._forget(why)
+        return trace
 
     def _check_alone(self, state: State, call: Call) -> None:
         """Raise if arrays' functions exchange data with processes that may not run them again.
