@@ -159,10 +159,10 @@ def test_code_that_is_not_compiled_meets_an_error_and_no_number():
         return loss
 
     seen = Unseen()
+    step(wg.ones(4, 3))
     with pytest.raises(TraceError, match="another thread"):
         wg.compile(step)(wg.ones(4, 3))
     assert seen.last == [TraceError] * 5
-    assert not optimizer.state
     step(wg.ones(4, 3))
     assert TraceError not in seen.last
 

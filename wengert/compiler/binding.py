@@ -5,7 +5,6 @@ changed: a straight line for each, since a loop would cost as much as a small ne
 """
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from types import CodeType
@@ -13,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends import selection
+from wengert.backends import backend_of, selection
 from wengert.compiler.calls import kind_of
-from wengert.compiler.capture.recorded import Effect, Recording, Ref, Swept, behind
+from wengert.compiler.capture.recorded import Effect, Recording, Ref, Swept
 from wengert.compiler.emission.spelling import Names, Speller, conditions
+from wengert.compiler.owners import class_of_user
 from wengert.compiler.passes.flatten import LARGEST
 from wengert.compiler.passes.inplace import ALONE, CHANGED, LATE
-from wengert.compiler.state import Missing, Place, State, is_plain, same, tensors_in
+from wengert.compiler.state import Missing, Place, State, is_plain, leads_on, same, tensors_in
 from wengert.ops.data_type import get_default_dtype
 from wengert.tape.grad_mode import is_inference_mode_enabled, recording
 from wengert.tape.hooks import has_hooks
@@ -48,7 +48,7 @@ _MISSED = "ArithmeticError, AttributeError, LookupError, TypeError, ValueError"
 class Binding:
     """Writes the function.
 
-    ``attach(answer, kept, tensors, leaves)`` puts results on the tape. A program that writes in
+    ``attach(answer, kept, tensors)`` puts results on the tape. A program that writes in
     place has the input `ALONE`.
     """
 
@@ -62,11 +62,9 @@ class Binding:
         alone: bool = False,
     ) -> None:
         self._found, self._signature, self._alone = found, signature, alone
-        read = found.read()
-        #: The Tensors whose gradients the function frees at its begin, and never reads.
-        self._gone = [i for i in sorted(found.gone) if Ref("grad", i) not in read]
+        self._read = found.read()
         self._one_device = found.backend is not None and found.backend.name in _PLAIN_DEVICES
-        named = (behind, has_hooks, kind_of, with_node, same, selection, untracked)
+        named = (has_hooks, kind_of, with_node, same, selection, untracked)
         self.names: dict[str, Any] = {
             **{x.__name__: x for x in named},
             "__name__": "wengert.compiled.binding",
@@ -126,14 +124,27 @@ class Binding:
         left = f"{', '.join(outputs)}{',' if len(outputs) == 1 else ''} = " if outputs else ""
         lines = ["    try:", "        step = take()"]
         lines += ["    except IndexError:", "        step = another()", "    try:"]
-        before, effects = [*self._before()], [*self._effects()]
-        lines += [f"        {line}" for line in before]
         lines += ["        late.clear()"] if self._alone else []
-        if self._gone:  # freed before memory for new ones is allocated
-            lines += [f"        {self._tensors[i]}._grad = None" for i in self._gone]
+        # The gradients that the function deletes at its begin are freed before new ones are made.
+        gone = [
+            x.ref.index
+            for x in self._found.effects
+            if x.ref.kind == "grad" and x.ref.index in self._found.gone and x.ref not in self._read
+            if x.ref.index < len(self._state.tensors)
+        ]
+        for i in gone:  # another thread's calls see that there is one
+            array: Any = self._state.tensors[i].tensor._grad._array  # type: ignore[union-attr]
+            empty = backend_of(array).namespace.zeros((0,), dtype=array.dtype)
+            lines.append(f"        t{i}._grad = {self._bind(untracked(empty))}")
         lines += ["        try:", f"            {left}step({', '.join(inputs)})"]
-        lines += ["        except Exception as error:", "            return Failed(error)"]
-        lines += [f"        {line}" for line in effects]
+        lines += ["        except BaseException as error:"]
+        lines += [f"            t{i}._grad = None" for i in gone]
+        lines += [
+            "            if isinstance(error, Exception):",
+            "                return Failed(error)",
+        ]
+        lines += ["            raise"]
+        lines += [f"        {line}" for line in (*self._new(), *self._effects())]
         if self._alone:
             lines += ["        if late:", "            raise late.pop(0)"]
         lines += [f"        {line}" for line in self._answer()]
@@ -237,6 +248,8 @@ class Binding:
         for name, kind, leaf in zip(args, signature["an argument"], leaves, strict=True):
             if isinstance(leaf, Tensor):
                 self._check(f"type({name}) is not {self._bind(type(leaf))}")
+                if leads_on(leaf) and class_of_user(type(leaf)):  # to what is held there
+                    self._check(f"{name} is not {self._bind(leaf)}")
                 if not self._is_new(name, leaf, kind[:5], tensors):
                     continue
                 self._checks.append(f"r_{name} = {name}._array")
@@ -252,7 +265,7 @@ class Binding:
                         if hooked
                         else f"has_hooks({name}._node){watched}"
                     )
-            elif hasattr(leaf, "dtype") and hasattr(leaf, "shape") and isinstance(kind, tuple):
+            elif isinstance(kind, tuple):
                 self._is_new(name, leaf, kind, raws)
                 self._raw(name, kind)
             elif kind is float:
@@ -336,9 +349,8 @@ class Binding:
                 )
                 if not at.tensor.is_leaf:
                     self._check(f"n.watch is not {self._bind(node.watch)}")
-        for i, there in self._found.grads.items():
-            if i < len(self._tensors):
-                self._check(f"{self._tensors[i]}._grad is {'' if there else 'not '}None")
+        for tensor, there in zip(self._tensors, self._found.grads, strict=True):
+            self._check(f"{tensor}._grad is {'' if there else 'not '}None")
         self._gradients()
         for i, (place, kind) in enumerate(
             zip(state.arrays, signature["a raw array of the state"], strict=True)
@@ -355,9 +367,9 @@ class Binding:
 
     def _gradients(self) -> None:
         """Compare kinds and identities of gradients, if the program reads or changes any."""
-        used = {i for i, there in self._found.grads.items() if there and i < len(self._tensors)}
-        read = any(ref.kind == "grad" for ref in self._found.read())
-        if not used or not (read or any(x.inside for x in self._found.effects)):
+        changed = [x.ref for x in self._found.effects if x.inside]
+        used = {ref.index for ref in (*self._read, *changed) if ref.kind == "grad"}
+        if not used:
             return
         kinds = self._signature["a gradient"]
         order = [*range(len(self._tensors))]
@@ -392,15 +404,11 @@ class Binding:
         self._checks += conditions(
             found.decided, given, lambda text: "return MISS", Speller(None, Names())
         )
-        for i, others in found.behind.items():
-            every = ", ".join(self._tensors)
-            self._check(f"behind({self._tensors[i]}, [{every}]) != {self._bind(others)}")
 
     def _input(self, ref: Ref) -> str:
         if ref.kind == "grad":
             tensor = self._tensors[ref.index]
-            free = ref.index in self._gone or ref.index not in self._found.grads
-            return "None" if free else f"{tensor}._grad._array"
+            return f"{tensor}._grad._array" if ref in self._read else "None"
         if ref.kind == "tensor":
             return f"r_{self._tensors[ref.index]}"
         if ref.kind == "number":
@@ -409,40 +417,21 @@ class Binding:
 
     # -- storing ---------------------------------------------------------------------------------
 
-    def _new(self, output: int | None) -> str:
-        """An expression for an output's new Tensor; a variable if it is used more than once."""
-        return f"m{output}" if output in self._shared else self._made(output, f"o{output}")
-
-    def _made(self, output: Any, array: str) -> str:
-        called = self._found.over.get(output)  # the operation, if it was differentiated inside
-        if called is None:
-            return f"untracked({array})"
-        like = self._bind(self._found.program.outputs[output])
-        return f"with_node({array}, swept({like}, {called!r}))"
-
-    def _before(self) -> Iterator[str]:
-        """The lines that make Tensors to store. They call, so they come before the program."""
+    def _new(self) -> Iterator[str]:
+        """The lines that make Tensors of outputs, once of each."""
         found = self._found
-        made = Counter([what for kind, what in found.leaves if kind == "tensor"])
-        tracked = [found.leaves[k][1] for each in found.backward for k in each.results]
-        self._shared = {x for x, n in made.items() if n > 1 and x not in tracked}
-        stored = [x for x in found.effects if x.new]
-        stored += [x for each in found.effects for x in each.parts]
-        outputs = found.program.outputs
-        self._shared |= {
-            x.output
-            for x in stored
-            if x.output is not None
-            and x.tensor is None
-            and getattr(outputs[x.output], "shape", None) is not None
-        }
-        for output in sorted(self._shared):
-            yield f"m{output} = {self._made(output, 'None')}"
+        made = [what for kind, what in found.leaves if kind == "tensor"]
+        for effect in found.effects:
+            made += [x.output for x in (effect, *effect.parts) if x.new]
+        for output in dict.fromkeys(made):
+            called = found.over.get(output)  # the operation, if it was differentiated inside
+            if called is None:
+                yield f"m{output} = untracked(o{output})"
+            else:
+                yield f"m{output} = with_node(o{output}, swept(o{output}, {called!r}))"
 
     def _effects(self) -> Iterator[str]:
-        """The lines that store changes. Without calls, no interrupt can come between them."""
-        for output in sorted(self._shared):
-            yield f"m{output}._array = o{output}"
+        """The lines that store changes."""
         for effect in self._found.effects:
             ref, out = effect.ref, f"o{effect.output}"
             if ref.kind == "tensor":
@@ -455,7 +444,7 @@ class Binding:
                 if effect.output is None:
                     yield f"{name}._grad = None"
                 elif effect.new:
-                    yield f"{name}._grad = {self._new(effect.output)}"
+                    yield f"{name}._grad = m{effect.output}"
                 else:
                     yield f"{name}._grad._array = {out}"
             elif ref.kind == "spot":
@@ -486,14 +475,14 @@ class Binding:
             return self._tensors[part.tensor]
         if part.output is None:
             return self._bind(held)
-        return self._new(part.output) if isinstance(held, Tensor) else f"o{part.output}"
+        return f"{'m' if part.new else 'o'}{part.output}"
 
     def _answer(self) -> Iterator[str]:
         found = self._found
         parts = []
         for kind, what in found.leaves:
             if kind == "tensor":
-                parts.append(self._new(what))
+                parts.append(f"m{what}")
             elif kind == "same":
                 name = self._tensors[what.index]
                 parts.append(name if what.kind == "tensor" else f"{name}._grad")
@@ -506,9 +495,13 @@ class Binding:
             else:
                 parts.append(self._bind(what) if kind == "plain" else f"o{what}")
         if found.backward:
-            kept = ", ".join(f"o{i}" for each in found.backward for i in each.kept)
             yield f"answer = [{', '.join(parts)}]"
-            yield f"attach(answer, [{kept}], [{', '.join(self._tensors)}], args)"
+            count, last = (
+                len({i for x in found.backward for i in x.kept}),
+                len(found.program.outputs),
+            )
+            kept = ", ".join(f"o{i}" for i in range(last - count, last))
+            yield f"attach(answer, [{kept}], [{', '.join(self._tensors)}])"
             yield "return unflatten(answer)"
         elif found.answer.cls is None:
             yield f"return {parts[0]}"

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from wengert.backends import backend_of, selection
+from wengert.compiler.owners import class_of_user
 from wengert.compiler.program import order_of
 from wengert.compiler.state import PLAIN, Exact, State, is_array, is_plain, same
 from wengert.func.trees import TreeDef, tree_flatten
@@ -95,9 +96,19 @@ class Layout:
     def __repr__(self) -> str:
         return str(self.structure)
 
+    @cached_property
+    def _classes(self) -> list[type]:
+        found, structures = dict[type, None](), [self.structure]
+        for structure in structures:
+            structures += structure.children
+            if structure.cls is not None and class_of_user(structure.cls):
+                found[structure.cls] = None
+        return [*found]
+
     def given(self, leaves: Sequence[Any]) -> Iterator[tuple[str, Any]]:
-        """The leaves with their names."""
-        return zip(self.names, leaves, strict=True)
+        """The leaves, and the user's classes of what they are in, with their names."""
+        yield from zip(self.names, leaves, strict=True)
+        yield from ((kind.__name__, kind) for kind in self._classes)
 
     @property
     def plain(self) -> bool:

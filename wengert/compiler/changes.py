@@ -25,9 +25,10 @@ from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
 from wengert.compiler.state import GENERATORS, Missing, State, is_array, is_plain, same
 from wengert.ops.data_type import get_default_dtype, set_default_dtype
 from wengert.tape.grad_mode import recording, set_recording
+from wengert.tape.hooks import Hooked, has_hooks
 from wengert.tape.tensor import Tensor
 
-__all__ = ["CONTAINERS", "Before", "DrawError", "changed"]
+__all__ = ["CONTAINERS", "Before", "BegunError", "DrawError", "changed"]
 
 #: Containers whose items are put back.
 CONTAINERS = (list, deque, dict, OrderedDict, defaultdict)
@@ -35,6 +36,10 @@ CONTAINERS = (list, deque, dict, OrderedDict, defaultdict)
 
 class DrawError(TraceError):
     """Random numbers are drawn during a call: by the function, or by another thread."""
+
+
+class BegunError(Exception):
+    """An optimiser begins to keep something during a call, which so is none to record."""
 
 
 class Before:
@@ -46,6 +51,7 @@ class Before:
             (x, x._array, x._node, x._grad, None if x._grad is None else x._grad._array)
             for x in self.tensors
         ]
+        self._hooked = _hooked(self.tensors)
         self._places = [(place, place.get()) for place in state.changing()]
         self.sizes = [len(x) for x, _, _ in state.sizes]
         self._items = [(x, copy.copy(x)) for x, _, _ in state.sizes if type(x) in CONTAINERS]
@@ -58,8 +64,8 @@ class Before:
         """Raise if something has changed that a replay would not change."""
         state = self.state
         for before, (x, keys, name) in zip(self.sizes, state.sizes, strict=True):
-            if id(x) in state.growing:
-                continue
+            if id(x) in state.growing and len(x) > before:
+                raise BegunError
             if len(x) != before:
                 raise TraceError(
                     f"the compiled function changes the length of {name} from {before} to "
@@ -78,6 +84,13 @@ class Before:
                 continue
             if not (is_plain(held) and is_plain(now) and same(held, now)):
                 raise changed(place.name, held, now)
+        if any(
+            x._node and has_hooks(x._node) and x._node not in self._hooked for x in self.tensors
+        ):
+            raise TraceError(
+                "the compiled function registers a hook on a Tensor that was there before, which a "
+                "replay would not do; do it outside"
+            )
         if _modes() != self._modes:
             raise TraceError(
                 "the compiled function changes the mode (whether operations are recorded, the "
@@ -96,6 +109,8 @@ class Before:
         """Put all of it back but other libraries' generators."""
         for x, array, node, grad, held in self._held:
             x._array, x._node, x._grad = array, node, grad
+            if isinstance(node, Hooked) and node not in self._hooked:
+                node.extra = None
             if grad is not None:
                 grad._array = held
         for container, items in self._items:
@@ -106,13 +121,17 @@ class Before:
             if place.kind != "part" and place.get() is not x:
                 with suppress(AttributeError, TypeError):  # of what is read-only
                     place.set(x)
-        self.state.forget()
         generators.set_rng_state(self._rng)
         messages.rewind(self._at)
         state, dtype, registry.default = self._modes
         set_recording(state)
         if get_default_dtype() is not dtype:
             set_default_dtype(dtype)
+
+
+def _hooked(tensors: Sequence[Tensor]) -> list[Any]:
+    """The nodes of Tensors that have hooks."""
+    return [x._node for x in tensors if x._node is not None and has_hooks(x._node)]
 
 
 def _modes() -> tuple[Any, ...]:
@@ -149,8 +168,9 @@ def _random_states(state: State) -> list[tuple[str, Any]]:
 def _random_state(x: Any) -> Any:
     if isinstance(x, random.Random):
         return x.getstate()
-    if isinstance(x, np.random.Generator):
-        return x.bit_generator.state
+    x = x.bit_generator if isinstance(x, np.random.Generator) else x
+    if isinstance(x, np.random.BitGenerator):
+        return x.state
     if isinstance(x, np.random.RandomState):
         return x.get_state()
     if isinstance(x, GeneratorType):

@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import gc
 import inspect
 import sys
 import threading
@@ -13,20 +14,17 @@ from pathlib import Path
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 from wengert.backends import backend_of
-from wengert.compiler.adjoint import Rerun
 from wengert.compiler.binding import MISS, Failed
-from wengert.compiler.calls import Arguments, Call, signature_of, tensors_of
+from wengert.compiler.calls import Arguments, Call, signature_of
 from wengert.compiler.capture.errors import CompileError, TraceError, several
-from wengert.compiler.capture.lines import raised_by_user
+from wengert.compiler.capture.lines import line_that_raised, raised_by_user
 from wengert.compiler.capture.traced import Traced, current
 from wengert.compiler.capture.traced_number import TracedNumber
-from wengert.compiler.changes import DrawError
+from wengert.compiler.changes import Before, BegunError, DrawError
 from wengert.compiler.checking import check
-from wengert.compiler.effects import Asked
 from wengert.compiler.emission.exported import ExportedProgram
 from wengert.compiler.exchanges import noted
 from wengert.compiler.messages import needed
-from wengert.compiler.pickling import by_name
 from wengert.compiler.recording import record
 from wengert.compiler.replay import Replay
 from wengert.compiler.report import Report, difference
@@ -47,8 +45,6 @@ _lock = threading.RLock()
 PATIENCE = 10.0
 #: Whether compiled functions run as they are in this thread or task.
 _eager = ContextVar("wengert_eager", default=False)
-#: Names by which code looks whether there are gradients.
-_GRADIENTS = frozenset({"grad", "_grad", "getattr", "attrgetter"})
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -112,8 +108,8 @@ class Compiled(Generic[P, R]):
         self._calls: list[Callable[..., Any]] = []
         self._names: set[str] = set()  # in the code that the function leads to
         self._refused: dict[Any, str] = {}  # kinds of arguments, and why they are not recorded
-        self._slotted: dict[int, Programs] = {}  # of the last objects without a dict
         self._warned: set[str] = set()
+        self._begun = False  # whether a call has run that optimisers may have begun with
         self.report = Report(getattr(function, "__qualname__", repr(function)))
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -136,29 +132,24 @@ class Compiled(Generic[P, R]):
         """A compiled method: each object has programs of its own."""
         if instance is None:
             return self
-        held = getattr(instance, "__dict__", None)
-        held = held if isinstance(held, dict) else None  # a class's, for `classmethod`, is a view
-        known = self._slotted.get(id(instance)) if held is None else held.get(PROGRAMS)
-        # A copied ``__dict__`` has the original's.
-        if type(known) is not Programs or known.owner != id(instance):
+        known = vars(instance).get(PROGRAMS)
+        if type(known) is not Programs or known.owner != id(instance):  # of what it is a copy of
             known = Programs(instance)
-            if held is not None:
-                held[PROGRAMS] = known
-            else:
-                self._slotted[id(instance)] = known
-                if len(self._slotted) > self._options.size:
-                    del self._slotted[next(iter(self._slotted))]
+            kind = type if isinstance(instance, type) else object
+            kind.__setattr__(instance, PROGRAMS, known)
         bound = known.get(self)
         if bound is None:
             bound = known[self] = Compiled(self._function.__get__(instance, owner), self._options)
         return bound
 
     def __reduce__(self) -> Any:
-        """Pickle as its public name, or as a new compiled function without programs."""
+        """Pickle as its function: by the name under which a module has it, or with its state."""
         given, name = self._given(), self.report.name
-        with _lock:
-            named = by_name(self, given, name)
-        return name if named else (Compiled, (given, self._options))
+        home = getattr(given, "__module__", "__main__")
+        found: Any = None if home == "__main__" else sys.modules.get(home)
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return name if found is self else (Compiled, (given, self._options))
 
     def __copy__(self) -> "Compiled[P, R]":
         return Compiled(self._given(), self._options)
@@ -216,6 +207,16 @@ class Compiled(Generic[P, R]):
         call = Call(args, kwargs, self._arguments)
         return call, self._state(call.layout.given(call.leaves))
 
+    def recorded(self, args: tuple[Any, ...]) -> bool:
+        """Record a call, which is not run; return whether it begins nothing that is kept."""
+        with _lock:
+            call, state = self.looked(args, {})
+            try:
+                self._record(call, state, signature_of(call.leaves, call.layout, state), "export")
+            except BegunError:
+                return False
+            return True
+
     def exported(self) -> ExportedProgram:
         """Return the program that ran last for export, with all state that it changes."""
         replay = self._last()
@@ -245,14 +246,12 @@ class Compiled(Generic[P, R]):
         with noted(self.report.name) if needed() else nullcontext():
             if reason := self._outside(call):
                 return self._as_it_is(reason, call)
-            first = not _lock._is_owned()  # type: ignore[attr-defined]
-            try:  # in it, lest an interrupt comes between
-                if first and not _lock.acquire(timeout=PATIENCE):
-                    return self._as_it_is("another thread records or checks for too long", call)
+            if not _lock.acquire(timeout=PATIENCE):
+                return self._as_it_is("another thread records or checks for too long", call)
+            try:
                 answer = self._found(call)
             finally:
-                if first and _lock._is_owned():  # type: ignore[attr-defined]
-                    _lock.release()
+                _lock.release()
             if type(answer) is Failed:
                 return self._failed(answer.error, call.args, call.kwargs)
             return answer
@@ -333,26 +332,23 @@ class Compiled(Generic[P, R]):
     def _checked(self, replay: Replay, call: Call, state: State) -> Any:
         """Run a call by the program and by the function, and compare the two."""
         self._drop(replay)  # until the check has passed
-        try:
-            run = lambda: self._function(*call.args, **call.kwargs)
-            found = eagerly(check, replay, run, call, state)
-        except BaseException:  # the check is due in the next call
-            self._replays.append(replay)
-            raise
+        self._replays.append(replay)  # the check is due in the next call if this one fails
+        run = lambda: self._function(*call.args, **call.kwargs)
+        found = eagerly(check, replay, run, call, state)
         if found is None:
+            self._replays.remove(replay)
             return MISS
-        if isinstance(found, Failed):  # as above
-            self._replays.append(replay)
+        if isinstance(found, Failed):
             return found
         self.report.checks += 1
         if found.differences:
+            self._replays.remove(replay)
             raise CompileError(
                 f"the program of {self.report.name} differs from the function: "
                 f"{'; '.join(found.differences[:3])}. It computes with what was there when it was "
                 "recorded: pass what changes as an argument, or keep it in a Tensor. The program "
                 "is dropped, and what the function itself has done stays"
             )
-        self._replays.append(replay)
         replay.left = None if self._options.check is None else self._options.check - 1
         return found.answer
 
@@ -361,10 +357,23 @@ class Compiled(Generic[P, R]):
         self._calls = [call for call in self._calls if call not in replay.calls]
 
     def _new(self, call: Call, state: State, signature: dict[str, Any]) -> Any:
-        """Record a program."""
+        """Record a program; the function itself runs the call."""
         why = self._why(signature)
         try:
-            answer = self._record(call, state, signature, why)
+            if state.starting and not self._begun:
+                self._begun = True
+                raise BegunError
+            trace = self._record(call, state, signature, why)
+            if trace() is not None:
+                gc.collect()
+            if trace() is not None:
+                self._replays.pop()
+                raise TraceError(
+                    "a Tensor or a number of the compiled function escapes into an object or a "
+                    "closure, where a replay would not put it; return it"
+                )
+        except BegunError:
+            self.report.note("a call that begins what an optimizer keeps ran as it is")
         except TraceError as error:
             if self._options.strict:
                 raise
@@ -372,50 +381,53 @@ class Compiled(Generic[P, R]):
             text = f"{self.report.name} runs as it is, and not compiled: {error}"
             if text not in self._warned:
                 self._warned.add(text)
-                warnings.warn(text, RuntimeWarning, stacklevel=6)
-            return self._as_it_is(str(error), call)
-        if len(self._replays) > self._options.size:
-            self._forget(why)
-        return answer
+                warnings.warn(text, RuntimeWarning, stacklevel=5)
+            self.report.fell_back(str(error))
+        return self.eagerly(*call.args, **call.kwargs)
 
     def _record(self, call: Call, state: State, signature: dict[str, Any], why: str) -> Any:
+        """Add a program; return what gives the trace as long as something holds a traced value."""
         self._check_alone(state, call)
-        layout, leaves, function = call.layout, call.leaves, self._function
-        walk = lambda: self._state(layout.given(leaves))
-        found: Any = None
+        before = Before(state, call.leaves)
         # Another thread may draw random numbers meanwhile; the function draws each time.
         tries = 4 if threading.active_count() > 1 else 1
-        for left in reversed(range(tries)):
-            with suppress(*[DrawError] * (left > 0)):
-                if _GRADIENTS.isdisjoint(self._names):
-                    with suppress(Asked):
-                        found = record(function, state, layout, leaves, walk, assumed=True)
-                found = found or record(function, state, layout, leaves, walk, assumed=False)
-                break
-        answer, recording, after, kept = found
-        if after is not state:  # an optimiser has begun to keep something
-            new = signature_of(leaves, layout, after)
-            same = "which gradients there are", "a gradient", "a Tensor of the state"
-            signature = {**new, **{what: signature[what] for what in same}}
-        rerun = Rerun(function, layout, signature, after, recording, leaves, self._names)
-        how = self._options.torch_compile
-        replay = Replay(recording, signature, layout, rerun, self.report, how)
-        replay.given(leaves)
-        if replay.adjoints:
-            replay.attach(answer, kept, tensors_of(leaves, after), leaves)
-        self.report.recorded(recording, why, after.unseen)
+        try:
+            for left in reversed(range(tries)):
+                with suppress(*[DrawError] * (left > 0)):
+                    found, trace = record(self._function, state, call.layout, call.leaves)
+                    break
+        except (TraceError, BegunError):
+            raise
+        except Exception as error:
+            self.eagerly(*call.args, **call.kwargs)  # it raises, too
+            before.restore()
+            raise TraceError(
+                f"{line_that_raised(error)}: the compiled function raises {type(error).__name__} "
+                f"({error}) while it is recorded, and not as it is. NumPy arrays can't be written "
+                "then, and floats among the arguments are traced: name those that other libraries "
+                "get in static_argnames"
+            ) from error
+        replay = Replay(found, signature, call.layout, self.report, self._options.torch_compile)
+        replay.given(call.leaves)
+        self.report.recorded(found, why, state.unseen)
         if self._options.check == 0:
             replay.left = None
-        began = after is not state and "state" in self._names  # it may ask what there is
-        if recording.repeatable and not began:
-            self._replays.append(replay)
-        return recording.answer.unflatten(answer)
+        self._replays.append(replay)
+        if len(self._replays) > self._options.size:
+            self._forget(why)
+        return trace
 
     def _check_alone(self, state: State, call: Call) -> None:
         """Raise if arrays' functions exchange data with processes that may not run them again.
 
-        Raise, too, if the code may ask for the class of a raw array that is traced.
+        Raise, too, if the code may ask for the class of a raw array that is traced, or for errors
+        of NumPy's.
         """
+        if not self._names.isdisjoint({"errstate", "seterr"}):
+            raise TraceError(
+                "the code of the compiled function says what NumPy does about errors, which a "
+                "replay would not do; put np.errstate around the call"
+            )
         if self._arguments.typed and (state.own or any(map(is_array, call.leaves))):
             raise TraceError(
                 "the code of the compiled function asks for the type of something, and gets NumPy "
@@ -439,7 +451,7 @@ class Compiled(Generic[P, R]):
             f"{several(self._options.size, 'program')}: {why}. Make what differs the same in each "
             "call, pass it as a float or a Tensor, or give wg.compile a larger cache_size",
             RuntimeWarning,
-            stacklevel=6,
+            stacklevel=7,
         )
 
     def _why(self, signature: dict[str, Any]) -> str:

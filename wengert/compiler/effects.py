@@ -14,7 +14,7 @@ from wengert.compiler.capture.recorded import Effect, Ref
 from wengert.compiler.capture.traced import Traced, inner_array
 from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
 from wengert.compiler.changes import changed
-from wengert.compiler.state import NUMBERS, Place, is_plain, same
+from wengert.compiler.state import NUMBERS, is_plain, same
 from wengert.func.trees import tree_flatten
 from wengert.tape.node import AccumulateGrad
 from wengert.tape.tensor import Tensor
@@ -23,31 +23,12 @@ if TYPE_CHECKING:
     from wengert.compiler.recording import Call
 
 __all__ = [
-    "UNASKED",
-    "Asked",
     "check_arguments",
     "check_dtype",
     "check_found",
     "check_memory",
     "effects_of",
 ]
-
-
-class Asked(BaseException):
-    """A function has used a gradient that was not there, and was assumed not to be looked at."""
-
-
-class Unasked:
-    """Stands for a gradient that is not there, while nothing has asked for it."""
-
-    def __getattribute__(self, name: str) -> Any:
-        if name == "__module__":  # which tells nothing
-            return object.__getattribute__(self, name)
-        raise Asked
-
-
-#: In place of all gradients that are not there.
-UNASKED: Any = Unasked()
 
 
 def effects_of(call: "Call") -> list[Effect]:
@@ -70,11 +51,8 @@ def _of_tensors(call: "Call") -> Iterator[Effect]:
                 "computed from, into which a later call would run; detach what it is assigned, or "
                 "change it in wg.no_grad()"
             )
-        if outside is not None and not outside.untouched:
-            raise TraceError(
-                f"{call.name(i)} has been computed outside the compiled function, and gets a hook "
-                "or retains its gradient inside; do it outside"
-            )
+        if outside is not None and outside.watch is not outside.place.watch:
+            raise TraceError(f"{call.name(i)} retains its gradient from now on; do it outside")
         if (node is None) != (held.node is None):
             raise TraceError(
                 f"requires_grad of {call.name(i)} changes inside the compiled function; change it "
@@ -85,7 +63,7 @@ def _of_tensors(call: "Call") -> Iterator[Effect]:
             now, ref = held.grad._array, Ref("grad", i)
             if not call.is_input(ref, now):
                 yield Effect(ref, call.output(now), inside=True)
-        if grad is held.grad or grad is UNASKED:
+        if grad is held.grad:
             continue
         if grad is None:
             yield Effect(Ref("grad", i), None)
@@ -101,29 +79,24 @@ def _of_tensors(call: "Call") -> Iterator[Effect]:
 def _of_places(call: "Call") -> Iterator[Effect]:
     """The changes of optimisers' state and of numbers."""
     state = call.state
-    arrays = [(place, place) for place in state.arrays]
-    numbers = [
-        (place, state.numbers[k]) for place, k in zip(state.numbers, state.shares, strict=True)
-    ]
-    for value, held, key, before in call.trace.kept:
-        place = Place(held, key, f"{key} of an optimizer")
-        call.inputs[place.spot], call.before[place.spot] = value, before
-        (arrays if value.shape is not None else numbers).append((place, place))
-    for place, first in (*arrays, *numbers):
+    places = [(Ref("array", i), Ref("array", i)) for i in range(len(state.arrays))]
+    places += [(Ref("number", i), Ref("number", first)) for i, first in enumerate(state.shares)]
+    for ref, first in places:
+        place = state.place(*ref)
         now = place.get()
         now = now.plain_number() if isinstance(now, SymbolicNumber) else now
         if isinstance(now, Traced):
-            if not call.is_input(first.spot, now):
-                alike = kind_of(now.inner) == kind_of(inner_array(call.before[first.spot]))
-                yield Effect(place, call.made(now), alike=alike)  # type: ignore[arg-type]
+            if not call.is_input(first, now):
+                alike = kind_of(now.inner) == kind_of(inner_array(call.before[first]))
+                yield Effect(ref, call.made(now), alike=alike)
         elif isinstance(now, TracedNumber):
-            if not call.is_input(first.spot, now):
-                yield Effect(place, call.output(now))  # type: ignore[arg-type]
-        elif type(now) in NUMBERS and call.inputs[first.spot].shape is None:
+            if not call.is_input(first, now):
+                yield Effect(ref, call.output(now))
+        elif type(now) in NUMBERS and call.inputs[first].shape is None:
             # A change even if it equals the old number: comparisons of numbers chose it.
-            yield Effect(place, call.output(now))  # type: ignore[arg-type]
+            yield Effect(ref, call.output(now))
         else:
-            raise changed(place.name, call.before[first.spot], now)
+            raise changed(place.name, call.before[first], now)
 
 
 def _moved(call: "Call", ref: Ref, name: str, now: Tensor) -> Effect:
@@ -138,7 +111,7 @@ def _moved(call: "Call", ref: Ref, name: str, now: Tensor) -> Effect:
             f"{name} keeps a Tensor with the graph of what it was computed from, into which a "
             "later call would run; detach it"
         )
-    return Effect(ref, call.made(now))
+    return Effect(ref, call.made(now), new=True)
 
 
 def _of_spots(call: "Call") -> Iterator[Effect]:

@@ -7,9 +7,8 @@ place among the notes. There the collective answers from the note, if it is give
 An external function, which may do anything besides, is treated in the same way.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from wengert.compiler import messages
@@ -18,17 +17,6 @@ from wengert.compiler.checking import different
 from wengert.compiler.program import mapped
 
 __all__ = ["noted"]
-
-
-@dataclass
-class _Note:
-    """A collective: its name, its parameters, copies of operands and result, and its error."""
-
-    name: str
-    how: Mapping[str, Any]
-    given: tuple[Any, ...]
-    result: Any = None
-    error: BaseException | None = None
 
 
 class _Notes:
@@ -43,48 +31,40 @@ class _Notes:
     def __init__(self, called: str, outer: Any) -> None:
         self.position = 0
         self._called, self._outer = called, outer
-        self._notes: list[_Note] = []
+        self._notes: list[list[Any]] = []  # name and parameters, operands, result or error
 
     def called(self, what: Any, run: Callable[[], Any], apart: Callable[[], Any]) -> Any:
         """Answer from the note at this place, or run the collective and note it."""
         xp, name, operands, how = what
         at, self.position = self.position, self.position + 1
-        if at < len(self._notes):
-            note = self._notes[at]
-            self._compare(note, name, operands, how)
-            if note.error is not None:
-                raise note.error
-            return _copied(xp, note.result)
-        note = _Note(name, how, _copied(xp, operands))
-        self._notes.append(note)
-        try:
-            # The outer notes are of a compiled function whose eager run calls this one.
-            result = run() if self._outer is None else self._outer.called(what, run, apart)
-        except BaseException as error:
-            note.error = error
-            raise
-        note.result = _copied(xp, result)
-        return result
-
-    def _compare(
-        self, note: _Note, name: str, operands: tuple[Any, ...], how: Mapping[str, Any]
-    ) -> None:
-        same = (name, how, len(operands)) == (note.name, note.how, len(note.given))
-        if not same:
-            raise self._error(f"{name} is called where {note.name} was called")
-        for before, x in zip(note.given, operands, strict=True):
-            for found in different(f"the operand of {name}", before, x):
+        if at == len(self._notes):
+            self._notes.append([(name, how), _copied(xp, operands), None])
+            try:
+                # The outer notes are of a compiled function whose eager run calls this one.
+                result = run() if self._outer is None else self._outer.called(what, run, apart)
+            except BaseException as error:
+                self._notes[at][2] = error
+                raise
+            self._notes[at][2] = _copied(xp, result)
+            return result
+        before, given, result = self._notes[at]
+        if before != (name, how) or len(given) != len(operands):
+            raise self._error(f"{name} is called where {before[0]} was called")
+        for old, new in zip(given, operands, strict=True):
+            for found in different(f"the operand of {name}", old, new):
                 raise self._error(found)
+        if isinstance(result, BaseException):
+            raise result
+        return _copied(xp, result)
 
     def check(self) -> None:
         """Raise if a collective has run that the run that counts does not call."""
         if self.position < len(self._notes):
-            name = self._notes[self.position].name
+            name = self._notes[self.position][0][0]
             raise self._error(f"{name} was called, and is not called by the function")
 
     def _error(self, what: str) -> CompileError:
-        carrier = messages.connected()
-        others = ". The other processes have got the first run's" if carrier else ""
+        others = ". The other processes have got the first run's" if messages.connected() else ""
         return CompileError(
             f"a call of {self._called} has run twice on this process, by its program and by the "
             f"function, and its collectives or external functions differ: {what}{others}"

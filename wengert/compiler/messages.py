@@ -7,6 +7,7 @@ random draws come to `wengert.backends.generators`.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from types import SimpleNamespace
 from typing import Any
 
 __all__ = [
@@ -134,16 +135,6 @@ def replicated(xp: Any, name: str, x: Any, how: Mapping[str, Any], carrier: Carr
 # -- instead of the carrier ------------------------------------------------------------------------
 
 
-class _Apart:
-    """Follows collectives whose values do not matter."""
-
-    position = None
-
-    @staticmethod
-    def called(what: Any, run: Callable[[], Any], apart: Callable[[], Any]) -> Any:
-        return apart()
-
-
 @contextmanager
 def apart() -> Iterator[None]:
     """Compute in a ``with`` block what no other process takes part in.
@@ -151,7 +142,7 @@ def apart() -> Iterator[None]:
     Collectives then answer as if all processes held the same array. Only shapes, dtypes and what is
     computed twice may depend on that.
     """
-    token = follower.set(_Apart)
+    token = follower.set(SimpleNamespace(position=None, called=lambda what, run, apart: apart()))
     try:
         yield
     finally:

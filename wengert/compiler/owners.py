@@ -3,12 +3,13 @@
 import functools
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from wengert.backends.registry import is_library
 
-__all__ = ["of_user", "package_of"]
+__all__ = ["class_of_user", "of_user", "package_of"]
 
 #: Packages whose code is not looked through.
 _FOREIGN = frozenset({
@@ -41,7 +42,19 @@ def _unknown(module: str | None) -> bool:
     package = package_of(module)
     if package == "wengert":
         return False
-    if package in sys.stdlib_module_names:  # or a user's file of this name
-        file = getattr(sys.modules.get(package), "__file__", None)
-        return package == "__main__" or (file is not None and not file.startswith(_LIBRARY))
-    return package not in _FOREIGN
+    if package not in _FOREIGN and package not in sys.stdlib_module_names:
+        return True
+    # A user's file may have such a name.
+    file = getattr(sys.modules.get(package), "__file__", None) or _LIBRARY
+    places = (_LIBRARY, "site-packages", "dist-packages")
+    return package == "__main__" or not any(place in file for place in places)
+
+
+def _class_of_user(kind: type) -> bool:
+    if of_user(kind.__module__):
+        return True
+    return kind.__module__ == "types" and kind.__qualname__ not in vars(sys.modules["types"])
+
+
+#: Whether a class is the user's, also one that a library's function has made of its parts.
+class_of_user: Callable[[type], bool] = functools.lru_cache(maxsize=1024)(_class_of_user)

@@ -5,44 +5,38 @@ and numbers. Afterwards all of it has the values that the call has computed.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+import weakref
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from wengert.compiler.calls import Layout
-from wengert.compiler.capture.errors import TraceError, surely
-from wengert.compiler.capture.lines import line_that_raised, user_line
+from wengert.compiler.capture.errors import TraceError
+from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.raw import RawArray, check_class
 from wengert.compiler.capture.recorded import (
     Arithmetic,
-    Effect,
     Outside,
     Recording,
     Ref,
-    Swept,
-    behind,
     swept,
 )
 from wengert.compiler.capture.sweeps import programs
-from wengert.compiler.capture.trace import Trace, copied
-from wengert.compiler.capture.traced import Traced, inner_array
+from wengert.compiler.capture.trace import Trace
+from wengert.compiler.capture.traced import Traced
 from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
-from wengert.compiler.changes import CONTAINERS, Before
+from wengert.compiler.changes import Before
 from wengert.compiler.effects import (
-    UNASKED,
-    Asked,
     check_arguments,
     check_dtype,
     check_found,
     check_memory,
     effects_of,
 )
-from wengert.compiler.program import Value
-from wengert.compiler.state import Missing, Place, State, is_array, is_plain, tensors_in
+from wengert.compiler.state import Place, State, is_array, is_plain
 from wengert.func.trees import tree_flatten
 from wengert.tape.hooks import Hooked
 from wengert.tape.node import AccumulateGrad, Node
-from wengert.tape.tensor import Tensor, with_node
+from wengert.tape.tensor import Tensor
 
 __all__ = ["record"]
 
@@ -66,13 +60,12 @@ class Call:
         self.function, self.state, self.layout = function, state, layout
         self.trace, self.start = Trace(), Before(state, leaves)
         self.tensors, self.sizes = self.start.tensors, self.start.sizes
-        self.inputs: dict[Any, Value] = {}  # by `Ref`; of places by their spots
-        self.before: dict[Any, Any] = {}  # likewise
+        self.inputs: dict[Ref, Any] = {}  # values of the program
+        self.before: dict[Ref, Any] = {}  # what they were made of
         self.outputs: list[Any] = []  # traced arrays and numbers
         self.held: list[_Held] = []
         self.known = {id(tensor): i for i, tensor in enumerate(self.tensors)}
         self.over: dict[int, str] = {}  # outputs that were differentiated inside
-        self.kept: list[Any] = []  # arrays of this run that the results' sweeps need
         self.leaves = list(leaves)
         self.arguments: Any = None  # as the function gets them
         self.inside: list[Any] = []  # the state's tuples with traced numbers
@@ -92,12 +85,8 @@ class Call:
         self.inputs[ref], self.before[ref] = made.value, x
         return made
 
-    def enter(self, *, assumed: bool) -> None:
-        """Put traced arrays and numbers into Tensors and places.
-
-        If it is ``assumed`` that nobody looks whether there are gradients, something that tells
-        takes the place of those that are not there.
-        """
+    def enter(self) -> None:
+        """Put traced arrays and numbers into Tensors and places."""
         state, names = self.state, self.layout.names
         called = {id(x): name for x, name in zip(self.leaves[::-1], names[::-1], strict=True)}
         called |= {id(at.tensor): at.name for at in state.tensors if at.name}
@@ -113,8 +102,6 @@ class Call:
         for i, held in enumerate(self.held):
             grad, name = held.grad, called.get(id(held.tensor), "")
             if grad is None:
-                if assumed and isinstance(held.node, AccumulateGrad):
-                    held.tensor._grad = UNASKED
                 continue
             if id(grad) in self.known or id(grad) in grads or grad._node is not None:
                 raise TraceError(
@@ -125,14 +112,14 @@ class Call:
             grad._array = self.input(grad._array, Ref("grad", i), f"{name}.grad")
         for i, place in enumerate(state.arrays):
             x = place.get()
-            self._put(place, self.input(x, place.spot, place.name, raw=i in state.own))
+            self._put(place, self.input(x, Ref("array", i), place.name, raw=i in state.own))
         for place in state.twins:
             self._put(place, self._raws.get(id(place.get()), place.get()))
         numbers: dict[int, Any] = {}
         for i, place in enumerate(state.numbers):
             first = state.shares[i]
             if first == i:
-                numbers[i] = self.input(place.get(), place.spot, place.name)
+                numbers[i] = self.input(place.get(), Ref("number", i), place.name)
             self._put(place, numbers[first])
         self.inside = [place.get() for place, _ in state.spots]
         for i, (leaf, static) in enumerate(zip(self.leaves, self.layout.static, strict=True)):
@@ -156,67 +143,14 @@ class Call:
 
     def begun(self) -> None:
         """Note the gradients that were deleted before anything can fail."""
-        gone = [
-            i
-            for i, x in enumerate(self.held)
-            if x.tensor._grad is None and isinstance(x.node, AccumulateGrad)
-        ]
-        self.gone = frozenset(gone)
+        held = [*enumerate(self.held)]
+        self.gone = frozenset([i for i, x in held if x.grad is not None is x.tensor._grad])
 
     def undo(self) -> None:
         """End the trace, and put back what there was before."""
         self.trace.close()
         self.trace.locks.release()
         self.start.restore()
-
-    def leave(self) -> None:
-        """Replace traced values by those of this run."""
-        trace = self.trace
-        trace.close()
-        trace.locks.release()
-        for x in self.held:
-            tensor = x.tensor
-            tensor._array = inner_array(tensor._array)
-            if x.outside is not None and tensor._node is x.outside:
-                tensor._node = x.node
-            if tensor._grad is UNASKED:
-                tensor._grad = None
-            for grad in (x.grad, tensor._grad):
-                if grad is not None:
-                    grad._array = inner_array(grad._array)
-        real = {id(made): made.inner for made in self._raws.values()}
-        real |= {id(x): held for x, (_, held) in zip(self.inside, self.state.spots, strict=False)}
-        for place in [*self.state.changing(), *[place for place, _ in self.state.held]]:
-            if place.kind != "part" and (now := place.get()) is not Missing:
-                new = real[id(now)] if id(now) in real else _untraced(now)
-                if new is not now:
-                    with suppress(AttributeError, TypeError):
-                        place.set(new)
-        for x, _, _ in self.state.sizes:  # Tensors that the function has added
-            if type(x) in CONTAINERS:
-                for part in x.values() if isinstance(x, dict) else x:
-                    _untraced(part)
-        for kept in self.kept_by_optimizers():
-            for key, x in kept.items():
-                kept[key] = _untraced(x)
-
-    def kept_by_optimizers(self) -> Iterator[dict[str, Any]]:
-        """What optimisers keep for each parameter."""
-        for x, _, _ in self.state.sizes:
-            if id(x) in self.state.growing and x and isinstance(next(iter(x)), Tensor):
-                yield from x.values()
-
-    def grown(self) -> bool:
-        """Whether optimisers keep more than before, other than what they began with."""
-        count = sum(map(len, self.kept_by_optimizers()))
-        growing = self.state.growing
-        known = {
-            id(x): n
-            for (x, _, _), n in zip(self.state.sizes, self.sizes, strict=True)
-            if id(x) in growing
-        }
-        before = sum(known.get(id(x), 0) for x in self.kept_by_optimizers())
-        return count != before + len(self.trace.kept)
 
     def output(self, x: Any) -> int:
         """Add a traced array or number to the program's outputs; return its position."""
@@ -237,92 +171,47 @@ class Call:
         """Whether this is still the input of the call."""
         return isinstance(now, Traced | TracedNumber) and now.value is self.inputs[ref]
 
-    def graphs(self) -> dict[int, frozenset[int]]:
-        """The caller's graphs that sweeps have searched, as of `Recording.behind`.
-
-        From now on these graphs end at their Tensors.
-        """
-        nodes = {i: held.outside for i, held in enumerate(self.held) if held.outside is not None}
-        found = {i: behind(self.tensors[i], self.tensors) for i, x in nodes.items() if x.seen}
-        for node in nodes.values():
-            node.open = False
-        return found
-
     def name(self, i: int) -> str:
         """The name of a Tensor, for an error."""
         return self.inputs[Ref("tensor", i)].name or "a Tensor"
 
 
 def record(
-    function: Callable[..., Any],
-    state: State,
-    layout: Layout,
-    leaves: Sequence[Any],
-    walk: Callable[[], State],
-    *,
-    assumed: bool,
-) -> tuple[list[Any], Recording, State, list[Any]]:
-    """Run a function while it is recorded.
+    function: Callable[..., Any], state: State, layout: Layout, leaves: Sequence[Any]
+) -> tuple[Recording, Callable[[], Trace | None]]:
+    """Run a function while it is recorded; afterwards all is as before.
 
-    Returns the answer's leaves, the recording, the state after the call, which ``walk`` finds
-    again where an optimiser has begun to keep something, and the arrays of this run that the
-    results' sweeps need. It may be ``assumed`` that the function does not look at gradients which
-    are not there. Raises `TraceError` if it does what a replay could not repeat: after this,
-    Tensors and optimisers are as before.
+    Returns the recording, and what gives the trace as long as something holds a traced value.
+    Raises `TraceError` if the function does what a replay could not repeat, `BegunError`, and the
+    function's own errors.
     """
     call = Call(function, state, layout, leaves)
     try:
-        return _recorded(call, walk, assumed=assumed)
-    except BaseException as error:
-        mine = isinstance(error, TraceError | Asked)
-        refused = call.trace.refused[0] if call.trace.refused else None
-        if refused is None and (not mine or isinstance(error, Asked)):
-            # What it has done to its arguments is lost, and the rest may be done again.
-            try:
-                check_arguments(call)
-                if isinstance(error, Asked):
-                    call.start.check()
-            except TraceError as found:
-                refused, mine = found, False
-        if isinstance(error, ValueError) and "read-only" in str(error) and refused is None:
-            where = line_that_raised(error)
-            refused = TraceError(
-                f"{where}: a NumPy array is written while the compiled function is recorded, where "
-                "a replay would not write. Make a new array, or a Tensor"
-            )
-        own = refused is None and not mine and isinstance(error, Exception)
-        if own and isinstance(error, TypeError) and any(type(x) is float for x in leaves):
-            error.add_note(
-                "Floats among the arguments are traced numbers while a compiled function is "
-                "recorded; name those that other libraries get in static_argnames."
-            )
-        if own:  # it leaves what the function has done
-            call.leave()
-            raise
-        surely(call.undo)
-        if refused is not None and not mine:
-            raise refused from error
+        return _recorded(call), weakref.ref(call.trace)
+    except Exception as error:
+        if call.trace.refused and not isinstance(error, TraceError):
+            raise call.trace.refused[0] from error
         raise
     finally:
+        call.undo()
         call.trace.refused.clear()  # whose tracebacks keep what the call has made
 
 
-def _recorded(
-    call: Call, walk: Callable[[], State], *, assumed: bool
-) -> tuple[list[Any], Recording, State, list[Any]]:
+def _recorded(call: Call) -> Recording:
     trace = call.trace
     with trace.running():
-        call.enter(assumed=assumed)
+        call.enter()
         call.arguments = args, kwargs = call.layout.structure.unflatten(call.leaves)
-        if assumed:
-            trace.begun = call.begun
+        trace.begun = call.begun
         returned = call.function(*args, **kwargs)
         trace.begun = None
         if trace.refused:
             raise trace.refused[0]
         if trace.failed:
             raise TraceError(trace.failed)
-        graphs = call.graphs()
+        for tensor in call.held:
+            if tensor.outside is not None:
+                tensor.outside.close()
         check_arguments(call)
         call.start.check()
         objects = {id(x): i for i, x in enumerate(call.state.objects) if not isinstance(x, tuple)}
@@ -334,42 +223,12 @@ def _recorded(
         check_memory(call)
         program, backward = programs(call, out, kinds)
         trace.draws.end()
-    answer, grown = _answer(call, out, kinds), call.grown()
-    call.leave()
-    began = any(
-        id(x) in call.state.growing and len(x) > n
-        for (x, _, _), n in zip(call.state.sizes, call.sizes, strict=True)
-    )
-    after = walk() if began else call.state
-    spots = {
-        place.spot: Ref(kind, i)
-        for kind, places in (("array", after.arrays), ("number", after.numbers))
-        for i, place in enumerate(places)
-    }
-
-    def ref(x: Any) -> Ref:
-        x = x.spot if isinstance(x, Place) else x
-        if not isinstance(x, Ref) and x not in spots:
-            raise TraceError(
-                "the compiled function deletes what an optimizer keeps, which a replay would not "
-                "do; do it outside"
-            )
-        return x if isinstance(x, Ref) else spots[x]
-
-    inputs = {value: ref(x) for x, value in call.inputs.items()}
-    for value, held, key, _ in trace.kept:
-        inputs[value] = inputs.get(value) or ref(Place(held, key, ""))
-    for value, source in inputs.items():
-        if source.kind in ("array", "number"):
-            value.name = after.place(*source).name
+    inputs = {value: ref for ref, value in call.inputs.items()}
     decisions = trace.decisions()
     pinned = {
         inputs[value]: trace.numbers[value] for value in trace.inputs if value in trace.pinned
     }
-    effects = [x._replace(ref=ref(x.ref)) for x in effects]
-    kinds = [(kind, ref(what) if kind == "given" else what) for kind, what in kinds]
-    read = program.read() | {v for steps in decisions[0].instructions for v in steps.used()}
-    recording = Recording(
+    return Recording(
         program,
         tuple([inputs[value] for value in program.inputs]),
         tuple(effects),
@@ -379,34 +238,10 @@ def _recorded(
         call.over,
         Arithmetic(tuple([inputs[x] for x in decisions[0].inputs]), *decisions),
         backward,
-        _needed(call, inputs, effects, read, assumed=assumed),
-        not grown,
-        graphs,
+        tuple([x.grad is not None for x in call.held]),
         call.gone,
         next(iter(trace.backends)) if len(trace.backends) == 1 else None,
     )
-    return answer, recording, after, call.kept
-
-
-def _needed(
-    call: Call, inputs: Any, effects: Sequence[Effect], read: set[Value], *, assumed: bool
-) -> dict[int, bool]:
-    """For the Tensors whose gradients matter whether they have one."""
-    changed = {x.ref.index for x in effects if x.ref.kind == "grad" and x.inside}
-    replaced = {x.ref.index for x in effects if x.ref.kind == "grad"}
-    needed = {}
-    for i, held in enumerate(call.held):
-        value = call.inputs.get(Ref("grad", i))
-        if held.outside is not None:
-            free = False
-        elif value is None:
-            free = assumed
-        else:
-            free = assumed and value not in read and i not in changed
-            free = free and (i in call.gone or i not in replaced)
-        if not free:
-            needed[i] = held.grad is not None
-    return needed
 
 
 # -- the answer ------------------------------------------------------------------------------------
@@ -468,42 +303,3 @@ def _check_result(made: Tensor) -> None:
         f"{user_line()}: a Tensor that the compiled function returns {what}; a replay would return "
         "one without. Do it outside"
     )
-
-
-def _answer(call: Call, leaves: list[Any], kinds: Sequence[tuple[str, Any]]) -> list[Any]:
-    """The leaves of this run's answer."""
-    # A Tensor that is both returned and stored stays one Tensor.
-    grads = [g for x in call.tensors if (g := x._grad) is not None and g is not UNASKED]
-    stored = [each for place, _ in call.state.spots for each in tensors_in(place.get())]
-    same_: dict[int, Tensor] = {id(x): x for x in (*grads, *stored)}
-    made: list[Any] = []
-    for leaf, (kind, what) in zip(leaves, kinds, strict=True):
-        if kind == "tensor":
-            if id(leaf) not in same_:
-                array = inner_array(leaf._array)
-                node = Swept(array, call.over[what]) if what in call.over else None
-                same_[id(leaf)] = with_node(array, node)
-            made.append(same_[id(leaf)])
-        elif kind == "array":
-            made.append(inner_array(leaf) if isinstance(leaf, Traced) else copied(leaf))
-        elif kind == "same":
-            tensor = call.tensors[what.index]
-            made.append(tensor if what.kind == "tensor" else tensor._grad)
-        else:
-            made.append(_untraced(leaf))
-    return made
-
-
-def _untraced(x: Any) -> Any:
-    """A traced value as it is in this run; the arrays of Tensors in place."""
-    if isinstance(x, Traced):
-        return x.inner
-    if isinstance(x, TracedNumber):
-        return x.number
-    if isinstance(x, Tensor):
-        x._array = inner_array(x._array)
-    elif isinstance(x, tuple):
-        parts = [_untraced(part) for part in x]
-        if any(a is not b for a, b in zip(parts, x, strict=True)):
-            return tuple.__new__(type(x), parts)
-    return x

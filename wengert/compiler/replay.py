@@ -8,12 +8,12 @@ from typing import Any
 
 from wengert.backends import generators
 from wengert.compiler import messages
-from wengert.compiler.adjoint import Rerun, adjoints_of, attach, draws, once
+from wengert.compiler.adjoint import Adjoint, attach
 from wengert.compiler.binding import MISS, Binding
 from wengert.compiler.calls import Call, Layout
-from wengert.compiler.capture.errors import surely
 from wengert.compiler.capture.lines import described
 from wengert.compiler.capture.recorded import Recording, Ref
+from wengert.compiler.capture.trace import is_draw, runs_once
 from wengert.compiler.emission.emit import Emitted, emit
 from wengert.compiler.emission.exported import ExportedProgram, exported_program
 from wengert.compiler.emission.finish import finish
@@ -22,7 +22,7 @@ from wengert.compiler.passes import optimise
 from wengert.compiler.passes.flatten import flatten
 from wengert.compiler.program import Program, Value
 from wengert.compiler.report import Report
-from wengert.compiler.state import State, is_leaf, same
+from wengert.compiler.state import State, leads_on, same
 
 __all__ = ["Replay"]
 
@@ -72,7 +72,6 @@ class Replay:
         found: Recording,
         signature: dict[str, Any],
         layout: Layout,
-        rerun: Rerun,
         report: Report,
         torch_compile: bool | str = False,
     ) -> None:
@@ -80,16 +79,14 @@ class Replay:
         self._copies = Copies(found.backend, report, torch_compile)
         self.used = _now()
         self.left: int | None = 0
-        self.adjoints = adjoints_of(found, rerun, self._copies)
-        #: Puts results that require grad on the tape.
-        self.attach = partial(attach, self.adjoints)
+        self.adjoints = [Adjoint(x, self._copies, i) for i, x in enumerate(found.backward)]
         #: Functions that run the program on its last two states, such as two models.
         self.calls: list[Callable[..., Any]] = []
 
     @cached_property
     def noted(self) -> bool:
         """Whether it has what runs once in a call, which `wengert.compiler.exchanges` notes."""
-        return once(self.recording.program)
+        return _any(self.recording.program, runs_once)
 
     # -- the program ---------------------------------------------------------------------------
 
@@ -120,8 +117,7 @@ class Replay:
     @property
     def source(self) -> str:
         """The program and its results' sweeps as Python source."""
-        parts = [self.emitted.source]
-        return "\n\n".join([*parts, *(x for each in self.adjoints for x in each.sources)])
+        return "\n\n".join([x.source for x in [self.emitted, *[y.emitted for y in self.adjoints]]])
 
     @cached_property
     def pool(self) -> Pool:
@@ -148,13 +144,8 @@ class Replay:
     def fits(self, signature: dict[str, Any], state: State, leaves: Sequence[Any]) -> bool:
         """Whether the program is for a call with this signature and these numbers."""
         found = self.recording
-        for what, value in self.signature.items():
-            now = signature[what]
-            if what in ("which gradients there are", "a gradient"):
-                if any(now[i] != value[i] for i in found.grads if i < len(value)):
-                    return False
-            elif now != value:
-                return False
+        if signature != self.signature:
+            return False
 
         def number(ref: Ref) -> Any:
             return state.place(*ref).get() if ref.kind == "number" else leaves[ref.index]
@@ -173,7 +164,7 @@ class Replay:
 
     def given(self, leaves: Sequence[Any]) -> None:
         """Keep the arguments that hold state."""
-        self.objects = [(name, x) for name, x in self.layout.given(leaves) if not is_leaf(x)]
+        self.objects = [(name, x) for name, x in self.layout.given(leaves) if leads_on(x)]
 
     def bind(self, call: Call, state: State) -> Callable[..., Any]:
         """Bind the program to a state for the next calls."""
@@ -193,7 +184,9 @@ class Replay:
 
     def _bound(self, leaves: Sequence[Any], state: State, pool: Pool) -> Callable[..., Any]:
         alone = len(self.program.inputs) > len(self.recording.refs)
-        made = Binding(self.recording, self.signature, pool, self.attach, alone=alone)
+        made = Binding(
+            self.recording, self.signature, pool, partial(attach, self.adjoints), alone=alone
+        )
         return made.function(state, leaves)
 
     def _counted(self, call: Callable[..., Any]) -> Callable[..., Any]:
@@ -210,20 +203,21 @@ class Replay:
         return counted
 
 
+def _any(program: Program, what: Callable[[str], bool]) -> bool:
+    """Whether a program has an instruction of some kind."""
+    return any(what(step.name) for step in program.instructions)
+
+
 def _undone(function: Function) -> Function:
     """A program that restores, if it fails, random generators and the place among collectives."""
 
     def call(*inputs: Any) -> tuple[Any, ...]:
         before, at = generators.get_rng_state(), messages.position()
-
-        def restore() -> None:
-            generators.set_rng_state(before)
-            messages.rewind(at)
-
         try:
             return function(*inputs)
         except BaseException:
-            surely(restore)
+            generators.set_rng_state(before)
+            messages.rewind(at)
             raise
 
     return call
@@ -258,4 +252,4 @@ class Copies:
 
     def _finished(self, program: Program, function: Function) -> Function:
         made = finish(program, function, self.backend, self._report, self._torch_compile)
-        return _undone(made) if draws(program) or once(program) else made
+        return _undone(made) if _any(program, is_draw) or _any(program, runs_once) else made

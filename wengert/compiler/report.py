@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from wengert.backends import DType, dtype_of
+from wengert.backends import dtype_of
 from wengert.compiler.capture.errors import several
-from wengert.compiler.state import Exact, Identity
+from wengert.compiler.state import Identity, Missing
 
 __all__ = ["Report", "difference"]
 
@@ -16,28 +16,16 @@ _FURTHER = "further reasons like these"
 
 
 class Report:
-    """What was recorded of a function, and which calls ran eagerly.
-
-    Attributes
-    ----------
-    name : str
-        The function's.
-    recordings : int
-        How often it was recorded.
-    dropped : int
-        How many programs were dropped, because others took their place.
-    checks : int
-        How many calls ran by both program and function, and were compared.
-    reasons : list of str
-        Why it was recorded, for each recording.
-    notes : list of str
-        What a backend could not do, and what is done instead.
-    """
+    """What was recorded of a function, and which calls ran eagerly."""
 
     def __init__(self, name: str) -> None:
         self.name = name
+        #: How often it was recorded, how many programs others have replaced, and how many calls
+        #: ran by both program and function, and were compared.
         self.recordings = self.dropped = self.checks = 0
+        #: Why it was recorded, for each recording.
         self.reasons: list[str] = []
+        #: What was not looked into, or what a backend could not do, and what is done instead.
         self.notes: list[str] = []
         self._fallbacks: Counter[str] = Counter()
 
@@ -45,8 +33,6 @@ class Report:
         """Count a recording; ``unseen`` is what the walk has not looked into."""
         self.recordings += 1
         self.reasons.append(f"{why}: {several(len(recording.program.instructions), 'instruction')}")
-        if not recording.repeatable:
-            self.note("a call in which an optimizer began to keep something was not kept")
         for text in unseen:
             self.note(f"not looked into: {text}")
 
@@ -84,8 +70,12 @@ def difference(before: dict[str, Any], now: dict[str, Any]) -> str:
 def _told(what: str, before: dict[str, Any], now: dict[str, Any]) -> str:
     """The difference of one entry of two signatures, as a sentence."""
     old, new = before[what], now[what]
-    if what == "the state":
-        return _of_state(dict(old), dict(new))
+    if what == "the state":  # a value rather than what follows from it
+        old, new = dict(old), dict(new)
+        changed = [x for x in {**new, **old} if old.get(x, Missing) != new.get(x, Missing)]
+        changed.sort(key=lambda x: not _described(new.get(x, Missing)))
+        what = changed[0] if changed else "the order of what the function reads"
+        return _change(what, old.get(what, Missing), new.get(what, Missing))
     if what == "the structure of the arguments":
         return _change(what, *[", ".join(x.names) or "none" for x in (old, new)])
     names: list[str] = []
@@ -97,18 +87,6 @@ def _told(what: str, before: dict[str, Any], now: dict[str, Any]) -> str:
         if pair[0] != pair[1]:
             return _change(name, *pair)
     return f"{what} has changed"
-
-
-def _of_state(old: dict[str, Any], new: dict[str, Any]) -> str:
-    """How what a function reads has changed: a value rather than what follows from it."""
-    changed = [name for name in new if name in old and old[name] != new[name]]
-    if changed:
-        name = next((x for x in changed if _described(new[x])), changed[0])
-        return _change(name, old[name], new[name])
-    for name in (*new, *old):
-        if not (name in old and name in new):
-            return f"{name} {'was not there before' if name in new else 'is not there any more'}"
-    return "what the function reads comes in another order"
 
 
 def _change(what: str, before: Any, now: Any) -> str:
@@ -125,12 +103,8 @@ def _described(value: Any) -> str:
             return f"{'an' if value.__name__[0] in 'aeiou' else 'a'} {value.__name__}"
         case str():
             return value
-        case bool() | None | DType():
-            return repr(value)
         case (Identity(), int() as length):
             return f"of length {length}"
-        case Exact():
-            return repr(value)
         case Identity():
             return repr(value) if hasattr(value.x, "__name__") else ""
         case (type(), tuple() as shape, dtype, str() as device, _, *tracked):
@@ -139,7 +113,9 @@ def _described(value: Any) -> str:
             return f"{_named(dtype)} of shape {shape} on {device}{told}"
         case (type(), dtype):
             return f"of {_named(dtype)}"
-    return ""
+        case tuple():
+            return ""
+    return repr(value)
 
 
 def _named(dtype: Any) -> str:

@@ -12,11 +12,12 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from pathlib import PurePath
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from wengert.backends import DType, namespaces
+from wengert.compiler.owners import class_of_user
 from wengert.interpreters.lifted import Lifted
 from wengert.tape.tensor import Tensor
 
@@ -34,8 +35,8 @@ __all__ = [
     "State",
     "TensorAt",
     "is_array",
-    "is_leaf",
     "is_plain",
+    "leads_on",
     "same",
     "tensors_in",
 ]
@@ -43,9 +44,9 @@ __all__ = [
 #: Types of values that are compared.
 PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), type(...)})
 #: Classes of further values that are compared, by their texts.
-UNCHANGING = (np.generic, np.dtype, DType, Enum, range, Decimal, Fraction, date, PurePath)
+UNCHANGING = (np.generic, np.dtype, DType, range, Decimal, Fraction, date, PurePath)
 #: Classes of generators of random numbers, whose states can be put back.
-GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
+GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
 #: Types of numbers that may be inputs.
 NUMBERS = (int, float)
 #: The attribute in which an object has its compiled methods, which is no state.
@@ -55,24 +56,12 @@ Missing: Any = type("Missing", (), {"__repr__": lambda self: "nothing"})()
 
 
 class Place(NamedTuple):
-    """Where an object is held.
-
-    Attributes
-    ----------
-    holder : object
-        The mapping, list or object; of a part the tuple's place.
-    key : object
-        The key, index or attribute there.
-    name : str
-        A readable name.
-    kind : {"item", "attr", "part"}
-        An item of a container or ``__dict__``, an attribute, or a part of a tuple.
-    """
+    """Where an object is held: ``holder[key]``, ``holder.key``, or a part of another place."""
 
     holder: Any
     key: Any
     name: str
-    kind: str = "item"
+    kind: Literal["item", "attr", "part"] = "item"
 
     @property
     def spot(self) -> Any:
@@ -170,61 +159,37 @@ class Identity:
 
 
 class State:
-    """What the walk has found.
-
-    Attributes
-    ----------
-    tensors : list of TensorAt
-        Each Tensor once.
-    arrays : list of Place
-        Raw arrays: inputs.
-    twins : list of Place
-        Further places of these arrays.
-    own : set of int
-        Which of them are the user's, and not an optimiser's.
-    numbers : list of Place
-        Numbers of optimisers and schedules: inputs.
-    shares : list of int
-        For each number the first one that it has to equal: an optimiser's counters.
-    spots : list of (Place, object)
-        Places with a Tensor, or with a tuple of Tensors or numbers, which calls may replace.
-    fixed : list of Tensor
-        Those that are met at no place.
-    facts : list of Fact
-        What a program assumes about any objects of this structure.
-    held : list of (Place, object)
-        What is at places: plain values, and objects.
-    sizes : list of (object, object, str)
-        Containers, with their length, or where the order matters their keys; and their names.
-    growing : set of int
-        The dicts among them in which optimisers may begin to keep something, by identity.
-    known : dict of int to str
-        Names of all objects by identity.
-    objects : list
-        These objects.
-    randoms : list of (str, object)
-        Generators of random numbers, and iterators.
-    unseen : list of str
-        Names of objects that are not looked into.
-    """
+    """What the walk has found."""
 
     def __init__(self) -> None:
+        #: Each Tensor once; those that are met at no place.
         self.tensors: list[TensorAt] = []
+        self.fixed: list[Tensor] = []
+        #: Raw arrays, which are inputs; which of them are the user's; further places of them.
         self.arrays: list[Place] = []
         self.own: set[int] = set()
         self.twins: list[Place] = []
+        #: Numbers of optimisers and schedules, which are inputs; the first that each has to equal.
         self.numbers: list[Place] = []
         self.shares: list[int] = []
+        #: Places with a Tensor, or with a tuple of Tensors or numbers, which calls may replace.
         self.spots: list[tuple[Place, Any]] = []
-        self.fixed: list[Tensor] = []
+        #: What a program assumes about any objects of this structure.
         self.facts: list[Fact] = []
+        #: What is at places: plain values, and objects.
         self.held: list[tuple[Place, Any]] = []
+        #: Containers, with their length, or where the order matters their keys; and their names.
         self.sizes: list[tuple[Any, Any, str]] = []
-        self.known: dict[int, str] = {}
-        self.objects: list[Any] = []
-        self.randoms: list[tuple[str, Any]] = []
-        self.unseen: list[str] = []
+        #: The dicts in which optimisers begin to keep something, and whether one keeps nothing yet.
         self.growing: set[int] = set()
+        self.starting = False
+        #: All objects, and their names by identity.
+        self.objects: list[Any] = []
+        self.known: dict[int, str] = {}
+        #: Generators of random numbers, and iterators.
+        self.randoms: list[tuple[str, Any]] = []
+        #: Names of objects that are not looked into.
+        self.unseen: list[str] = []
 
     def place(self, kind: str, index: int) -> Place:
         """The place of an array or a number."""
@@ -234,13 +199,6 @@ class State:
         """The places that calls may change."""
         found = [*self.arrays, *self.twins, *self.numbers, *[place for place, _ in self.spots]]
         return [place for place in found if place.kind != "part"]
-
-    def forget(self) -> None:
-        """Delete what optimisers have begun to keep."""
-        for x, keys, _ in self.sizes:
-            if id(x) in self.growing:
-                for key in [*x][len(keys) if isinstance(keys, list) else keys :]:
-                    del x[key]
 
     def structure(self) -> tuple[Any, ...]:
         """The state's part of a signature."""
@@ -256,15 +214,18 @@ def tensors_in(x: Any) -> list[Tensor]:
 
 def is_plain(x: Any) -> bool:
     """Whether a value, or all of a tuple or slice, is plain."""
+    if type(x) in PLAIN or isinstance(x, Enum):
+        return True
     x = (x.start, x.stop, x.step) if type(x) is slice else x
     if isinstance(x, tuple):
         return all(map(is_plain, x))
-    return type(x) in PLAIN or isinstance(x, UNCHANGING)
+    kind = type(x)
+    return isinstance(x, UNCHANGING) and kind is not np.void and not class_of_user(kind)
 
 
-def is_leaf(x: Any) -> bool:
-    """Whether an argument is a Tensor, an array or a plain value, and no object to visit."""
-    return isinstance(x, Tensor) or is_plain(x) or is_array(x)
+def leads_on(x: Any) -> bool:
+    """Whether an argument may lead to state: an object, or one with a class of the user's."""
+    return type(x) is not Tensor and (isinstance(x, Enum) or not (is_plain(x) or is_array(x)))
 
 
 def is_array_class(kind: type) -> bool:
@@ -287,10 +248,10 @@ def same(a: Any, b: Any) -> bool:
     """Whether two plain values are equal, and of one type."""
     if a is b:
         return True
-    if type(a) is not type(b):
+    if type(a) is not type(b) or isinstance(a, Enum):
         return False
     if type(a) in (int, str, bool, bytes):
         return bool(a == b)
-    if isinstance(a, frozenset):
-        return bool(a == b) and {*map(repr, a)} == {*map(repr, b)}
-    return bool(repr(a) == repr(b))  # which tells 0.0 from -0.0, and (1,) from (True,)
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    return bool(repr(a) == repr(b))  # which tells 0.0 from -0.0

@@ -6,16 +6,16 @@ way, and gives the inputs of programs, and the plain values that calls compare.
 """
 
 import builtins
-import dis
 import functools
 import re
 import sys
+import threading
 import weakref
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, MappingView
+from contextvars import ContextVar
 from dataclasses import is_dataclass
 from enum import Enum
-from operator import attrgetter, methodcaller
 from types import (
     BuiltinMethodType,
     CodeType,
@@ -23,16 +23,18 @@ from types import (
     MappingProxyType,
     MemberDescriptorType,
     MethodType,
+    MethodWrapperType,
     ModuleType,
 )
 from typing import Any
 
 import numpy as np
+from numpy.polynomial._polybase import ABCPolyBase
 
 from wengert.amp import GradScaler
 from wengert.backends import DTYPES
 from wengert.compiler.capture.errors import TraceError
-from wengert.compiler.owners import of_user, package_of
+from wengert.compiler.owners import class_of_user, of_user, package_of
 from wengert.compiler.state import (
     GENERATORS,
     NUMBERS,
@@ -47,8 +49,8 @@ from wengert.compiler.state import (
     State,
     TensorAt,
     is_array,
-    is_leaf,
     is_plain,
+    leads_on,
 )
 from wengert.nn.module import Module
 from wengert.optim.lr_scheduler import ReduceLROnPlateau
@@ -58,31 +60,49 @@ from wengert.tape.hooks import Hooked
 from wengert.tape.record import Plan
 from wengert.tape.tensor import Tensor
 
-__all__ = ["find_state", "globals_of"]
+__all__ = ["find_state"]
 
 #: How many leaves a state may have.
 LARGEST = 10_000
 
 #: Names by which code reads attributes that it does not name.
 _BY_NAME = frozenset({"getattr", "setattr", "hasattr", "vars", "__dict__", "asdict", "dir"})
+#: Names by which code makes objects of the class of others.
+_MAKING = frozenset({"type", "__class__", "replace", "_replace", "copy", "deepcopy"})
 #: Attributes of modules that Wengert reads.
 _OF_MODULES = frozenset({"training", "_buffers", "_hooks"})
 #: Packages of Wengert whose objects are walked.
 _OWN = ("wengert.nn", "wengert.optim", "wengert.amp", "wengert.distributed", "wengert.func")
-#: Classes of the standard library whose objects hold attributes alone.
-_OPEN = frozenset(
-    ["types.SimpleNamespace", "argparse.Namespace", "collections.ChainMap"]
-    + ["collections.UserDict", "collections.UserList", "contextlib.nullcontext"]
-    + ["weakref.WeakKeyDictionary", "weakref.WeakValueDictionary"]
-)
-#: Packages and classes of objects that never change, or that do nothing to a program.
+#: Packages of objects that never change, or that do nothing to a program.
 _STILL = frozenset(
-    ["numpy", "builtins", "typing", "types", "re", "pathlib", "operator", "enum", "abc", "torch"]
-    + ["jax", "jaxlib", "cupy", "dask", "array_api_strict", "ml_dtypes", "datetime", "fractions"]
-    + ["dataclasses", "scipy", "_abc", "array_api_compat", "logging", "warnings"]
+    ["numpy", "builtins", "typing", "types", "re", "pathlib", "enum", "abc", "torch", "jax"]
+    + [
+        "jaxlib",
+        "cupy",
+        "dask",
+        "array_api_strict",
+        "ml_dtypes",
+        "datetime",
+        "fractions",
+        "wengert",
+    ]
+    + ["dataclasses", "_abc", "array_api_compat", "logging", "warnings", "_thread", "_io", "_csv"]
 )
-#: Classes among them whose objects change.
-_CHANGING = frozenset({bytearray, memoryview, np.poly1d, np.vectorize, np.matrix})
+#: Classes whose objects change unseen.
+_CHANGING = (
+    *(bytearray, memoryview, np.poly1d, np.vectorize, np.void, np.ndarray, threading.local),
+    *(ContextVar, MappingView, ABCPolyBase, functools._lru_cache_wrapper),
+)
+#: The attributes of objects which lead on to the rest of what they are.
+_PARTS: list[tuple[Any, tuple[str, ...]]] = [
+    (MethodType, ("__func__", "__self__")),
+    (staticmethod | classmethod, ("__func__",)),
+    (property, ("fget", "fset", "fdel")),
+    (functools.cached_property, ("func",)),
+    (slice, ("start", "stop", "step")),
+    (functools.partialmethod, ("func", "args", "keywords")),
+    (functools.singledispatchmethod, ("dispatcher",)),
+]
 _BUILTINS = frozenset(vars(builtins))
 
 
@@ -91,22 +111,19 @@ def find_state(
     arguments: Iterable[tuple[str, Any]],
     names: set[str],
     more: Any = None,
-    *,
-    exact: bool = False,
 ) -> State:
     """Walk through what a function, the objects among arguments, and ``more`` state lead to.
 
-    The walk adds to the ``names`` that the function's code is known to have. If it is ``exact``,
-    names of attributes are no globals, which takes a look at each instruction.
+    The walk adds to the ``names`` that the function's code is known to have.
     """
-    arguments = [(name, x) for name, x in arguments if not is_leaf(x)]
+    arguments = [*arguments]
     while True:
         before = len(names)
-        walk = _Walk(names, exact)
+        walk = _Walk(names)
         root = "self" if isinstance(function, Module) else getattr(function, "__name__", "function")
         walk.visit(function, None, root)
         for name, x in arguments:
-            walk.visit(x, None, name)
+            walk.argument(x, name)
         if more is not None:
             walk.visit(more, None, "state")
         while walk.later:  # optimisers, whose parameters have got their names from modules
@@ -116,12 +133,19 @@ def find_state(
 
 
 class _Walk:
-    def __init__(self, names: set[str], exact: bool) -> None:
-        self.names, self.exact, self.state = names, exact, State()
+    def __init__(self, names: set[str]) -> None:
+        self.names, self.state = names, State()
         self.later: list[tuple[Any, str]] = []
         self.classes: set[type] = set()  # whose attributes are visited
         self.every = not names.isdisjoint(_BY_NAME)
         self._count = 0
+
+    def argument(self, x: Any, name: str) -> None:
+        """Visit what a leaf of the arguments leads to; Tensors and arrays themselves are inputs."""
+        if isinstance(x, Tensor):
+            self.subclass(x, name)
+        elif leads_on(x):
+            self.visit(x, None, name)
 
     # -- leaves ----------------------------------------------------------------------------------
 
@@ -153,16 +177,11 @@ class _Walk:
         if numeric and kind in NUMBERS and place is not None:
             self.number(place)
             return
-        if isinstance(x, Enum) and of_user(kind.__module__) and id(x) not in self.state.known:
+        if isinstance(x, Enum) and class_of_user(kind) and id(x) not in self.state.known:
             self.state.known[id(x)] = name
             self.state.objects.append(x)
             self.attributes(x, kind, name)
             self.visit(x.value, Place(x, "_value_", f"{name}.value", "attr"), f"{name}.value")
-        if kind in PLAIN or isinstance(x, UNCHANGING) or (kind is slice and is_plain(x)):
-            self.fact(name, Exact(x))
-            if place is not None:
-                self.state.held.append((place, x))
-            return
         if isinstance(x, Tensor):
             self.tensor(x, place, name)
         elif is_array(x):
@@ -172,7 +191,10 @@ class _Walk:
         else:
             if place is not None:
                 self.state.held.append((place, x))
-            self.object(x, name, numeric)
+            if is_plain(x):
+                self.fact(name, Exact(x))
+            else:
+                self.object(x, name, numeric)
 
     def number(self, place: Place, shared: int | None = None) -> None:
         """Add a number that is an input."""
@@ -189,11 +211,7 @@ class _Walk:
         if self.first(x, name):
             self.state.tensors.append(TensorAt(x, name, place))
             self.fact(name, "a Tensor")
-            if type(x) is not Tensor:
-                self.fact(f"type of {name}", Identity(type(x)))
-                if of_user(type(x).__module__):
-                    self.own(x, name)
-                    self.cls(type(x), type(x).__name__)
+            self.subclass(x, name)
             node = x._node
             if isinstance(node, Hooked) and node.extra is not None:
                 for hooks in (node.extra.gradient, node.extra.accumulated):
@@ -202,18 +220,22 @@ class _Walk:
             if grad is not None and id(grad) in self.state.known:
                 self.fact(f"{name}.grad", f"the same as {self.state.known[id(grad)]}")
 
+    def subclass(self, x: Tensor, name: str) -> None:
+        """Follow the class of a Tensor, and what the user's has besides."""
+        if type(x) is not Tensor:
+            self.fact(f"type of {name}", Identity(type(x)))
+            if class_of_user(type(x)):
+                self.own(x, name)
+                self.cls(type(x), type(x).__name__)
+
     def array(self, x: Any, place: Place | None, name: str, numeric: bool) -> None:
         state = self.state
         if isinstance(x, np.ndarray) and x.dtype.name not in DTYPES:  # text, objects
-            self.fact(name, Identity(x))
-            state.unseen.append(f"{name}, an array of {x.dtype}")
-            if place is not None:
-                state.held.append((place, x))
-            return
+            raise TraceError(f"{name} is an array of {x.dtype}, which a program does not take")
         if place is None:
             raise TraceError(
-                f"{name} is an array that is reached by a method of its own, a weak reference or "
-                "the like, and so can't be read anew in each call; pass it as an argument, or hold "
+                f"{name} is an array that is reached by a method of its own, a set or the like, "
+                "and so can't be read anew in each call; pass it as an argument, or hold "
                 "it in a variable or attribute"
             )
         if not (numeric or self.first(x, name)):
@@ -226,7 +248,7 @@ class _Walk:
         state.arrays.append(place)
 
     def tuple(self, x: Any, place: Place | None, name: str, numeric: bool) -> None:
-        if of_user(type(x).__module__):
+        if class_of_user(type(x)):
             self.attributes(x, type(x), name)
         if is_plain(x) and not (numeric and place is not None):
             self.fact(name, Exact(x))
@@ -257,41 +279,36 @@ class _Walk:
             # Functions of a library may share their code, and differ in what is in their cells.
             self.fact(name, Identity(x.__code__ if mine or hasattr(x, "__wrapped__") else x))
             self.function(x, name, mine)
-        elif kind is MethodType:
-            self.fact(name, "a method")
-            self.visit(x.__func__, None, name)
-            self.visit(x.__self__, None, "self" if name == x.__name__ else f"{name}.__self__")
         elif isinstance(x, functools.partial):
             self.fact(name, Identity(kind))
             self.visit(x.func, None, f"{name}.func")
             for part in ("args", "keywords"):
                 self.visit(getattr(x, part), Place(x, part, f"{name}.{part}", "attr"), name)
             self.own(x, name)
-        elif isinstance(x, list | deque):
+        elif isinstance(x, list | deque | set | frozenset):
             self.check_access(x, name)
             self.fact(name, (Identity(kind), len(x)))
-            self.state.sizes.append((x, len(x), name))
+            ordered = isinstance(x, list | deque)
+            self.state.sizes.append((x, len(x) if ordered else frozenset(x), name))
             for i, part in enumerate(x):
                 called = item_name(name, i)
-                self.visit(part, Place(x, i, called), called, numeric)
+                self.visit(part, Place(x, i, called) if ordered else None, called, numeric)
             self.attributes(x, kind, name)
         elif isinstance(x, dict | MappingProxyType):
             self.mapping(x, name, numeric)
-            self.attributes(x, kind, name)
-        elif isinstance(x, set | frozenset):
-            self.set(x, name)
             self.attributes(x, kind, name)
         elif isinstance(x, ModuleType):
             self.fact(name, Identity(x))
             if of_user(x.__name__):
                 public = [key for key in vars(x) if not key.startswith("__")]
-                self.named(vars(x), name + ".", public if self.every else None)
+                named = public if self.every else self.names
+                self.named(vars(x), name + ".", [*named, "__getattr__"])
         elif isinstance(x, type):
             self.fact(name, Identity(x))
             self.names.update({"type"} if x is type else ())
             self.cls(x, name)
             for base in x.__mro__:  # objects of it may be made
-                if of_user(base.__module__) and "__init__" in vars(base):
+                if class_of_user(base) and "__init__" in vars(base):
                     at = Place(vars(base), "__init__", f"{base.__name__}.__init__")
                     self.visit(at.get(), at, at.name)
         elif isinstance(x, GENERATORS) or hasattr(kind, "__next__"):
@@ -305,29 +322,16 @@ class _Walk:
         elif kind.__module__ == "wengert.compiler.opaque":  # the rule of an external function
             self.fact(name, Identity(x))
             self.visit(x._vjp, None, f"{name}.vjp")
-        elif isinstance(getattr(x, "mapping", None), MappingProxyType):  # a view of a dict
-            self.fact(name, Identity(kind))
-            self.visit(x.mapping, None, name)
-        elif kind is BuiltinMethodType and not isinstance(x.__self__, ModuleType | type(None)):
-            self.fact(name, x.__name__)
+        elif isinstance(x, BuiltinMethodType | MethodWrapperType) and not isinstance(
+            x.__self__, ModuleType | type(None)
+        ):
+            self.fact(name, (Identity(kind), x.__name__))
             self.visit(x.__self__, None, f"{name}.__self__")
-        elif kind is functools.partialmethod:
-            self.visit((x.func, x.args, tuple(x.keywords.items())), None, name)
-        elif kind is slice:
-            self.visit((x.start, x.stop, x.step), None, name)
-        elif isinstance(x, weakref.ref):
-            self.visit(x(), None, f"{name}()")
-        elif isinstance(x, attrgetter | methodcaller):
-            self.names.update(str(x.__reduce__()).replace("'", ".").split("."))
-            self.visit(x.__reduce__(), None, name)
-        elif isinstance(x, staticmethod | classmethod):
-            self.visit(x.__func__, None, name)
-        elif isinstance(x, functools.cached_property):
-            self.visit(x.func, None, name)
-        elif isinstance(x, functools.singledispatchmethod):
-            self.visit(x.dispatcher, None, name)
-        elif isinstance(x, property):
-            self.visit((x.fget, x.fset), None, name)
+        elif parts := next((keys for kinds, keys in _PARTS if isinstance(x, kinds)), ()):
+            self.fact(name, Identity(kind))
+            for key in parts:
+                called = "self" if kind is MethodType and name == x.__name__ else f"{name}.{key}"
+                self.visit(getattr(x, key), None, name if key == "__func__" else called)
         else:
             self.instance(x, name)
 
@@ -355,7 +359,7 @@ class _Walk:
             names, space = _names(code), x.__globals__
             self.names.update(names)
             self.state.held.append((Place(x, "__code__", f"{name}.__code__", "attr"), code))
-            self.named(space, "", globals_of(code) if self.exact else names)
+            self.named(space, "", names)
             for key in sorted(names.difference(space)):
                 if key in _BUILTINS:  # which a global would hide
                     self.state.held.append((Place(space, key, key), Missing))
@@ -366,16 +370,17 @@ class _Walk:
     def own(self, x: Any, name: str, *, wrapped: bool = True) -> None:
         """Visit attributes of a function or the like that code names, and what it wraps."""
         space = vars(x)
-        for key in [key for key in space if key in self.names and key != "__wrapped__"]:
+        wanted = [key for key in space if (self.every and wrapped) or key in self.names]
+        for key in [key for key in wanted if key not in ("__wrapped__", PROGRAMS)]:
             called = f"{name}.{key}"
             self.visit(space[key], Place(space, key, called), called)
         if wrapped and "__wrapped__" in space:
             self.visit(space["__wrapped__"], None, name)
-        self.state.sizes.append((space, len(space), name))
+        self.state.sizes.append((space, [*space], name))
 
-    def named(self, space: dict[str, Any], prefix: str, names: Iterable[str] | None = None) -> None:
+    def named(self, space: dict[str, Any], prefix: str, names: Iterable[str]) -> None:
         """Visit the globals of some names."""
-        for key in sorted(self.names if names is None else names):
+        for key in sorted(names):
             if key in space:
                 self.visit(space[key], Place(space, key, prefix + key), prefix + key)
 
@@ -398,7 +403,7 @@ class _Walk:
 
     def check_access(self, x: Any, name: str) -> None:
         """Raise for a container of a user's class that reads its items by methods of its own."""
-        own = set().union(*[vars(base) for base in type(x).__mro__ if of_user(base.__module__)])
+        own = set().union(*[vars(base) for base in type(x).__mro__ if class_of_user(base)])
         for method in ("__getitem__", "__setitem__", "__delitem__", "__iter__", "__len__"):
             if method in own:
                 raise TraceError(
@@ -406,22 +411,12 @@ class _Walk:
                     "can't be compared; pass what the function needs of it"
                 )
 
-    def set(self, x: Any, name: str) -> None:
-        """Compare a set of plain values; those of others are not looked into."""
-        if is_plain(tuple(x)):
-            self.fact(name, Exact(frozenset(x)))
-            self.state.sizes.append((x, frozenset(x), name))
-        else:
-            self.fact(name, (Identity(type(x)), len(x)))
-            self.state.sizes.append((x, len(x), name))
-            self.state.unseen.append(f"{name}, a {type(x).__name__}")
-
     def cls(self, kind: type, name: str) -> None:
         """Follow the methods of a user's class that code names, or that Wengert calls."""
-        if of_user(type(kind).__module__):
+        if class_of_user(type(kind)):
             self.cls(type(kind), type(kind).__name__)
-        own = [base for base in kind.__mro__ if of_user(base.__module__)]
-        made = not self.names.isdisjoint({"type", "__class__"})  # objects of it, perhaps
+        own = [base for base in kind.__mro__ if class_of_user(base)]
+        made = not self.names.isdisjoint(_MAKING)  # objects of it, perhaps
         others = [base for base in kind.__mro__ if package_of(base.__module__) == "wengert"]
         for base in own:
             if base in self.classes:
@@ -430,7 +425,7 @@ class _Walk:
             self.first(base, name)
             space = vars(base)
             self.names.update(space.get("__match_args__", ()))
-            self.state.sizes.append((space, len(space), name))
+            self.state.sizes.append((space, [*space], name))
             for key in [*space]:
                 x, special = space[key], key.startswith("__")
                 if special:
@@ -449,27 +444,33 @@ class _Walk:
 
     def instance(self, x: Any, name: str, *, now: bool = False) -> None:
         """Visit an object's attributes."""
-        kind = type(x)
+        kind: type = type(x)
         numeric = isinstance(x, Optimizer | LRScheduler | ReduceLROnPlateau | GradScaler)
         if numeric and not now:
             self.later.append((x, name))
             return
         self.fact(name, Identity(kind))
-        mine = of_user(kind.__module__)
-        if mine:
-            self.state.held.append((Place(x, "__class__", f"{name}.__class__", "attr"), kind))
-        walked = mine or kind.__module__.startswith(_OWN)
-        if not walked and not _is_open(kind):
-            if callable(getattr(x, "__wrapped__", None)):
-                self.own(x, name)
-                return
+        if hasattr(kind, "cache_clear") and not of_user(x.__module__):  # a library's function
             self.fact(name, Identity(x))
-            if isinstance(x, BaseException):
-                self.own(x, name)
-            still = package_of(kind.__module__) in (*_STILL, "wengert")
-            if not still or kind in _CHANGING or kind.__module__.startswith("numpy.polynomial"):
-                self.state.unseen.append(f"{name}, a {kind.__name__}")
             return
+        walked, opaque, _ = _traits(kind)
+        if opaque:
+            raise TraceError(
+                f"{name} is a {kind.__name__}, into which a compiled function can't look; pass "
+                "what it needs of it as an argument"
+            )
+        if not walked:
+            if not callable(getattr(x, "__wrapped__", None)):
+                self.fact(name, Identity(x))
+            if kind.__module__.startswith("_"):  # a lock, a file
+                self.state.unseen.append(f"{name}, a {kind.__name__}")
+            if hasattr(x, "__dict__"):
+                self.own(x, name)
+            return
+        if isinstance(x, (int, float, complex, str, bytes, *UNCHANGING)):
+            base: Any = next(base for base in kind.__mro__ if not class_of_user(base))
+            self.fact(name, base.__repr__(x))
+        self.state.held.append((Place(x, "__class__", f"{name}.__class__", "attr"), kind))
         if isinstance(x, Optimizer):
             self.optimizer(x, name)
         else:
@@ -477,16 +478,14 @@ class _Walk:
 
     def attributes(self, x: Any, kind: type, name: str, *, numeric: bool = False) -> None:
         """Visit the attributes of an object, and of its class, that code names or Wengert reads."""
-        mine = of_user(kind.__module__)
+        mine = class_of_user(kind)
         if not mine and isinstance(x, dict | list | deque | set | frozenset):
             return
         space = getattr(x, "__dict__", None)
-        module = isinstance(x, Module)
-        # What other code than the user's reads: Wengert's, the library's, or a generated method's.
-        bases = [base for base in kind.__mro__ if base not in (Module, object)]
-        whole = not mine or self.every or is_dataclass(kind)
-        whole |= any(_is_open(b) or b.__module__.startswith("wengert.") for b in bases)
+        module, whole = isinstance(x, Module), self.every or _traits(kind)[2]
         if type(space) is dict:
+            at = Place(x, "__dict__", f"{name}.__dict__", "attr")
+            self.state.held.append((at, space))
             wanted = [
                 key
                 for key, part in space.items()
@@ -500,7 +499,7 @@ class _Walk:
             for key in wanted:
                 called = f"{name}.{key}"
                 self.visit(space[key], Place(space, key, called), called, numeric)
-            ordered = module and (mine or kind.__module__ == "wengert.nn.containers")
+            ordered = mine or kind.__module__ == "wengert.nn.containers"
             self.state.sizes.append((space, [*space] if ordered else len(space), name))
         for base in kind.__mro__ if mine else ():
             for key, slot in [*vars(base).items()]:
@@ -534,13 +533,13 @@ class _Walk:
             for param in group["params"]:
                 kept = x.state.get(param)
                 if kept is None:
+                    state.starting = True
                     continue
                 called = state.known[id(param)]
                 state.held.append((Place(x.state, param, called), kept))
                 self.first(kept, f"{called} in an optimizer's state")
                 self.fact(f"{called} in an optimizer's state", tuple(kept))
                 state.sizes.append((kept, len(kept), called))
-                state.growing.add(id(kept))
                 for key, part in kept.items():
                     place = Place(kept, key, f"{called}.{key}")
                     if type(part) in NUMBERS:
@@ -551,7 +550,7 @@ class _Walk:
         for key, part in space.items():
             if key not in ("param_groups", "state", "defaults"):
                 self.visit(part, Place(space, key, f"{name}.{key}"), f"{name}.{key}", True)
-        if of_user(type(x).__module__):
+        if class_of_user(type(x)):
             self.cls(type(x), type(x).__name__)
 
 
@@ -561,9 +560,22 @@ _OF_DATACLASSES = frozenset({"__eq__", "__hash__", "__setattr__", "__delattr__"}
 _SKIPPED = frozenset({"__repr__", "__annotate_func__", "__dict__", PROGRAMS})
 
 
-def _is_open(kind: type) -> bool:
-    """Whether objects of a class of the standard library hold attributes alone."""
-    return f"{kind.__module__}.{kind.__qualname__}" in _OPEN
+@functools.lru_cache(maxsize=1024)
+def _traits(kind: type) -> tuple[bool, bool, bool]:
+    """Whether objects of a class are walked, can't be looked into, and are read by other code.
+
+    Other code than the user's is Wengert's, a library's, or that of generated methods.
+    """
+    mine = class_of_user(kind)
+    bases = [base for base in kind.__mro__ if base not in (Module, object)]
+    walked = mine or kind.__module__.startswith(_OWN) or package_of(kind.__module__) not in _STILL
+    written = kind.__dictoffset__ or any("__slots__" in vars(base) for base in bases)
+    opaque = walked and not written and not hasattr(kind, "__get__")
+    others = [base for base in bases if not class_of_user(base) and "__dict__" in vars(base)]
+    whole = not mine or is_dataclass(kind)
+    whole |= any(package_of(base.__module__) not in _STILL for base in others)
+    whole |= any(base.__module__.startswith("wengert.") for base in bases)
+    return walked, opaque or issubclass(kind, _CHANGING), whole
 
 
 def _generated(x: Any) -> bool:
@@ -580,13 +592,6 @@ def _names(code: CodeType | None) -> frozenset[str]:
     # Patterns name attributes in tuples.
     texts = [x for x in code.co_consts if type(x) is tuple and all(type(y) is str for y in x)]
     return frozenset(code.co_names).union(*inner, *texts)
-
-
-def globals_of(code: CodeType) -> set[str]:
-    """The globals that a function's code, and functions within it, load or store."""
-    inner = [globals_of(x) for x in code.co_consts if isinstance(x, CodeType)]
-    found = dis.get_instructions(code)
-    return {i.argval for i in found if i.opname.endswith(("_GLOBAL", "_NAME"))}.union(*inner)
 
 
 def item_name(name: str, key: Any) -> str:

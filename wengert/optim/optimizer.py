@@ -199,8 +199,6 @@ class Optimizer(Refusing):
                 state = states.get(param)
                 if state is None:
                     state = states[param] = init(xp, array, group)
-                    if hasattr(array, "keep"):  # a recording makes it inputs of the program
-                        array.keep(state, group)
                 if state:
                     for x in state.values():
                         if type(x) is kind and x.dtype is dtype and not traced:

@@ -1,6 +1,5 @@
 """Errors for functions that can't be recorded, and for wrong programs; how texts count."""
 
-from collections.abc import Callable
 from contextvars import ContextVar
 
 __all__ = ["CompileError", "TraceError", "several", "trace_errors"]
@@ -37,12 +36,3 @@ class TraceError(CompileError):
 def several(count: int, noun: str) -> str:
     """A number of things in words, as in "1 call" and "2 calls"."""
     return f"{count} {noun}{'s' if count != 1 else ''}"
-
-
-def surely(restore: Callable[[], object]) -> None:
-    """Restore something, and once more where an interrupt comes meanwhile."""
-    try:
-        restore()
-    except BaseException:
-        restore()
-        raise

@@ -9,9 +9,8 @@ from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.program import Program, Value
 from wengert.func.trees import TreeDef
-from wengert.tape.node import AccumulateGrad, Node, Output, tick
+from wengert.tape.node import AccumulateGrad, Node, Output, walk
 from wengert.tape.sweep import ancestors
-from wengert.tape.tensor import Tensor
 
 __all__ = [
     "Arithmetic",
@@ -21,9 +20,7 @@ __all__ = [
     "Outside",
     "Recording",
     "Ref",
-    "SweepProgram",
     "Swept",
-    "behind",
     "swept",
 ]
 
@@ -46,100 +43,44 @@ class Ref(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """A change: of a Tensor's array or gradient, of a number, or of the Tensor at a place.
-
-    Attributes
-    ----------
-    ref : Ref
-        What is changed. ``"spot"`` means that a Tensor, or a tuple of them, is replaced.
-    output : int or None
-        The output of the program that is stored; None if a gradient is deleted.
-    new : bool
-        Whether the gradient is a new Tensor.
-    tensor : int or None
-        The known Tensor that a place gets; None for a new one.
-    alike : bool
-        Whether a Tensor's new array is of the same kind (`kind_of`) as the old one.
-    inside : bool
-        Whether it is the old gradient's array that changes.
-    parts : tuple of Effect
-        The leaves of what is put at a spot.
-    """
+    """A change: of a Tensor's array or gradient, of a number, or of what is at a ``"spot"``."""
 
     ref: Ref
+    #: The output of the program that is stored; None if a gradient is deleted.
     output: int | None
+    #: Whether the gradient, or the part of a tuple, is a new Tensor.
     new: bool = False
+    #: The known Tensor that a place gets; None for a new one.
     tensor: int | None = None
+    #: Whether a Tensor's new array is of the same kind (`kind_of`) as the old one.
     alike: bool = False
+    #: Whether it is the old gradient's array that changes.
     inside: bool = False
+    #: The leaves of what is put at a spot.
     parts: "tuple[Any, ...]" = ()
 
 
 @dataclass(frozen=True)
-class SweepProgram:
-    """The sweep of some of the results, as a program.
-
-    Attributes
-    ----------
-    program : Program
-        Its inputs are saved arrays and a cotangent of each result, its outputs are gradients.
-    results : tuple of int
-        Positions in `Backward.results`.
-    leaves : tuple of int
-        For each gradient the position in `Backward.leaves`.
-    kept : tuple of int
-        For each saved array the position in `Backward.kept`.
-    """
-
-    program: Program
-    results: tuple[int, ...]
-    leaves: tuple[int, ...]
-    kept: tuple[int, ...]
-
-
-@dataclass(frozen=True)
 class Backward:
-    """The sweeps of results that require grad, none of which is computed from another.
+    """The sweep of a result that requires grad."""
 
-    Attributes
-    ----------
-    results : tuple of int
-        Their positions among the answer's leaves; the first one of a Tensor returned twice.
-    duplicates : tuple of (int, int)
-        For Tensors returned several times, each further position with the first.
-    leaves : tuple of Ref
-        The Tensors at which sweeps end: of the state, among the arguments, and other results
-        (``"result"`` with the position among the answer's leaves).
-    kept : tuple of int
-        Outputs of the forward program that the sweeps need.
-    sweeps : tuple of SweepProgram
-        The joint sweep of all results, and if there are several the sweep of each: a leaf that
-        does not affect a differentiated result gets no gradient instead of zeros.
-    """
-
+    #: The Tensor's positions among the answer's leaves.
     results: tuple[int, ...]
-    duplicates: tuple[tuple[int, int], ...]
+    #: The Tensors at which it ends, other results too (``"result"``, with the position).
     leaves: tuple[Ref, ...]
+    #: What it needs, among what the forward program keeps for all sweeps.
     kept: tuple[int, ...]
-    sweeps: tuple[SweepProgram, ...]
+    #: Its inputs are what is kept and the cotangent, its outputs are gradients.
+    program: Program
 
 
 class Arithmetic(NamedTuple):
-    """A program of Python numbers alone, for comparisons and counters.
+    """A program of Python numbers alone, for comparisons and counters."""
 
-    Attributes
-    ----------
-    refs : tuple of Ref
-        The sources of its inputs.
-    program : Program
-        The program.
-    gives : tuple
-        For each of its outputs the outcome that is required, or the position of the main
-        program's output that it computes.
-    """
-
+    #: The sources of its inputs.
     refs: tuple[Ref, ...]
     program: Program
+    #: For each output the required outcome, or the main program's output that it computes.
     gives: tuple[Any, ...]
 
     def fits(self, numbers: Sequence[Any]) -> bool:
@@ -152,58 +93,32 @@ class Arithmetic(NamedTuple):
 
 @dataclass
 class Recording:
-    """The result of a traced call.
+    """The result of a traced call."""
 
-    Attributes
-    ----------
-    program : Program
-        Of arrays and numbers alone.
-    refs : tuple of Ref
-        The sources of its inputs.
-    effects : tuple of Effect
-        In the order in which they are applied.
-    answer : TreeDef
-        The structure of the return value.
-    leaves : tuple
-        For each leaf of the answer ``("tensor", output)``, ``("array", output)``,
-        ``("number", output)``, ``("same", Ref)`` for a Tensor that was given or reached, or its
-        gradient, ``("given", Ref)`` for a raw array that was given or reached,
-        ``("object", number)`` for one of the state's objects, ``("leaf", number)`` for an
-        argument's leaf, or ``("plain", value)``.
-    pinned : dict of Ref to number
-        Numbers that must have the recorded value.
-    over : dict of int to str
-        Outputs that the function itself has differentiated, with the names of their operations.
-    decided : Arithmetic
-        Comparisons on which control flow depends, with their outcomes.
-    backward : tuple of Backward
-        The sweeps of results, in topological order.
-    grads : dict of int to bool
-        For the Tensors whose gradients matter before the call whether they have one.
-    repeatable : bool
-        Whether a replay would leave what the call has left.
-    behind : dict of int to frozenset of int
-        For Tensors computed outside whose graphs a sweep inside has searched: the Tensors that
-        they were computed from.
-    gone : frozenset of int
-        Tensors whose gradient was deleted before the first instruction that may fail.
-    backend : Backend or None
-        Of all calls; None if there are several.
-    """
-
+    #: Of arrays and numbers alone, and the sources of its inputs.
     program: Program
     refs: tuple[Ref, ...]
+    #: In the order in which they are applied.
     effects: tuple[Effect, ...]
+    #: The structure of the return value, and for each leaf ``("tensor", output)``,
+    #: ``("array", output)``, ``("number", output)``, ``("plain", value)``, ``("same", Ref)`` for a
+    #: Tensor or a gradient that was there, ``("given", Ref)`` for a raw array,
+    #: ``("object", number)`` for one of the state's, or ``("leaf", number)`` for an argument's.
     answer: TreeDef
     leaves: tuple[tuple[str, Any], ...]
+    #: Numbers that must have the recorded value.
     pinned: dict[Ref, Any]
+    #: Outputs that the function itself has differentiated, with the names of their operations.
     over: dict[int, str]
+    #: Comparisons on which control flow depends.
     decided: Arithmetic
+    #: The sweeps of results, in topological order.
     backward: tuple[Backward, ...]
-    grads: dict[int, bool]
-    repeatable: bool
-    behind: dict[int, frozenset[int]]
+    #: For each Tensor whether it has a gradient before the call.
+    grads: tuple[bool, ...]
+    #: Tensors whose gradient was deleted before the first instruction that may fail.
     gone: frozenset[int]
+    #: Of all calls; None if there are several.
     backend: Backend | None
 
     @property
@@ -218,57 +133,55 @@ class Recording:
 
 
 class Outside(Node):
-    """Replaces the node of a Tensor that was computed outside, during a recording.
+    """Stands for the node of a Tensor that was computed outside, during a recording.
 
-    A sweep may search the graph behind it for targets, but not enter it: a replay has no graph.
+    A replay has no graph behind it: what searches or enters that is refused.
     """
 
-    __slots__ = ("_called", "_place", "open", "seen")
+    __slots__ = ("_called", "place")
 
     def __init__(self, place: Node, array: Any, called: str) -> None:
-        self.number, self.watch, self.saved = place.number, place.watch, ()
-        self.shape, self.dtype = array.shape, array.dtype
-        self._place, self._called, self.open, self.seen = place, called, True, False
+        super().__init__((_Wall(place, self),), (), array.shape, array.dtype)
+        self.number, self.watch = place.number, place.watch
+        self.place, self._called = place, called
 
-    @property
-    def parents(self) -> tuple[Node | None, ...]:  # type: ignore[override]
-        """The node's parents until the function has run; then none."""
-        self.seen |= self.open
-        return self._place.parents if self.open else ()
+    def refused(self, what: str) -> TraceError:
+        """The error for looking behind it."""
+        return TraceError(
+            f"{user_line()}: the compiled function {what} {self._called}, which has been computed "
+            "outside; detach it, or compute it inside"
+        )
 
-    @property
-    def untouched(self) -> bool:
-        """Whether it has got no hooks, and its gradient is not newly retained."""
-        return type(self) is Outside and self.watch is self._place.watch
+    def close(self) -> None:
+        """End what follows here: the function has run."""
+        self.parents = ()
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
-        if self.open:
-            raise TraceError(
-                f"{user_line()}: the compiled function differentiates {self._called}, which has "
-                "been computed outside, and so goes on into the caller's graph; detach it, or "
-                "differentiate outside"
-            )
+        if self.parents:
+            raise self.refused("differentiates")
         return []
 
     def name(self) -> str:
-        if self.open:
-            raise TraceError(
-                f"{user_line()}: the compiled function asks which operation {self._called} comes "
-                "from, which differs from call to call; decide outside, and pass what was decided"
-            )
-        return self._place.name()
+        if self.parents:
+            raise self.refused("asks for the operation of")
+        return self.place.name()
 
     @property
     def operation(self) -> str:
-        return self._place.operation
+        return self.place.operation
 
 
-def behind(tensor: Tensor, tensors: Sequence[Tensor]) -> frozenset[int]:
-    """The positions of the Tensors that a Tensor was computed from."""
-    assert tensor._node is not None, "it was computed from nothing"
-    numbers = {node.number for node in ancestors([tensor._node]) if node is not tensor._node}
-    found = [i for i, x in enumerate(tensors) if x._node is not None and x._node.number in numbers]
-    return frozenset(found)
+class _Wall(Node):
+    """Refuses a search of the graph behind a node."""
+
+    __slots__ = ("_front",)
+
+    def __init__(self, place: Node, front: Outside) -> None:
+        self.number, self._front = place.number - 0.5, front  # type: ignore[assignment]
+
+    @property
+    def parents(self) -> Any:  # type: ignore[override]
+        raise self._front.refused("differentiates by what is behind")
 
 
 class Swept(Node):
@@ -279,9 +192,8 @@ class Swept(Node):
     called: str
 
     def __init__(self, array: Any, called: str) -> None:
-        self.number = tick()
-        self.parents, self.saved, self.watch = (), None, None
-        self.shape, self.dtype, self.called = array.shape, array.dtype, called
+        super().__init__((), None, array.shape, array.dtype)
+        self.called = called
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         self.values()  # raises: they are freed
@@ -300,31 +212,18 @@ class End(Node):
 
     __slots__ = ()
 
-    def __init__(self, place: Node, number: int) -> None:
-        self.number, self.parents, self.saved, self.watch = number, (), (), None
-        self.shape, self.dtype = place.shape, place.dtype
+    def __init__(self, place: Node) -> None:
+        super().__init__((), (), place.shape, place.dtype)
+        self.number = place.number
 
-    def cut(self, place: Node, roots: Sequence[Node], since: int = 0) -> None:
-        """Replace a node in graphs, among the nodes newer than ``since``."""
-        found, seen = [*roots], set[Node]()
-        while found:
-            node = found.pop()
-            if node in seen or node.number <= since:
-                continue
-            seen.add(node)
+    def cut(self, place: Node, roots: Sequence[Node]) -> None:
+        """Replace a node in the graphs behind others."""
+        for node in walk(roots, place.number + 1):
             if place in node.parents:
                 node.parents = tuple([self if x is place else x for x in node.parents])
-            found += [x for x in node.parents if x is not None]
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
-        return [(0, g)] if self.parents else []
-
-    def name(self) -> str:
-        return "EndBackward0"
-
-    @property
-    def operation(self) -> str:
-        return "end"
+        return []
 
 
 def swept(root: Node) -> bool:

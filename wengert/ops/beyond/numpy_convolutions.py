@@ -1,9 +1,8 @@
 """NumPy's convolutions of images: products of matrices with windows of few images, or of few rows.
 
-Images are first copied between zeros. With a stride of 1 each element of all windows then reads one
-run of numbers, across the ends of rows. A run has a few numbers more than there are places; the
-result leaves them out. They can overflow, and a zero times an infinity is not a number. So a result
-that is not finite is computed again without them.
+Images are first copied between zeros, elements a stride apart next to each other. So each element
+of all windows reads one run of numbers, across the ends of rows. The result leaves out what a run
+has beside. That can overflow or be nan: a result that is not finite is computed again without it.
 """
 
 import math
@@ -27,8 +26,7 @@ How = tuple[Sizes, Margins, Sizes, int]
 
 #: Numbers of windows that are made at once: two megabytes in single precision.
 AT_ONCE: Final = 1 << 19
-#: Products up to which OpenBLAS multiplies matrices as they are, which is a quarter faster than to
-#: arrange them first, and the fewest places for which matrices are made so small.
+#: Products that OpenBLAS multiplies without arranging matrices, and the fewest places of these.
 SMALL: Final = 10**6
 FEWEST: Final = 64
 #: Channels up to which composites are faster, by up to six times (NumPy 2.4).
@@ -99,15 +97,21 @@ def _correlate(x: Any, weight: Any, how: How, out: Any, exact: bool) -> None:
 
 
 def _of_images(compute: Kernel) -> Kernel:
-    """A function of images, which computes again if its result is not finite."""
+    """A function of images, or of signals, which computes again if its result is not finite."""
 
     @wraps(compute)
-    def kernel(*arrays: Any, how: How, **lengths: Any) -> Any:
+    def kernel(first: Any, second: Any, *bias: Any, how: How, **lengths: Any) -> Any:
+        if signals := len(how[0]) == 1:
+            first, second = first[:, :, None], second[:, :, None]
+            how = (1, *how[0]), ((0, 0), *how[1]), (1, *how[2]), how[3]
+            lengths = {name: (1, *n) for name, n in lengths.items()}
         with np.errstate(all="ignore"):
-            out = compute(*arrays, how=how, exact=False, **lengths)
+            out = compute(first, second, *bias, how=how, exact=False, **lengths)
             numbers = out.reshape(-1)
             finite = math.isfinite(np.vdot(numbers, numbers).real)
-        return out if finite else compute(*arrays, how=how, exact=True, **lengths)
+        if not finite:
+            out = compute(first, second, *bias, how=how, exact=True, **lengths)
+        return out[:, :, 0] if signals else out
 
     return kernel
 
@@ -201,15 +205,14 @@ def convolution_weight(x: Any, y: Any, *, size: Sizes, how: How, exact: bool) ->
 def covers(
     first: Any, second: Any, *bias: Any, how: How, lengths: Any = None, size: Any = None
 ) -> bool:
-    """Whether a kernel is faster than the composite: of images of more than a few channels."""
+    """Whether a kernel is faster than the composite: for more than a few channels."""
     channels = first.shape[1] if size else second.shape[1] * how[3]
     alike = {x.dtype for x in (first, second, *bias) if x is not None}
-    if len(how[0]) != 2 or channels <= FEW or len(alike) > 1 or first.dtype.char not in "fdFD":
+    if len(how[0]) > 2 or channels <= FEW or len(alike) > 1 or first.dtype.char not in "fdFD":
         return False
-    if lengths is None:
-        return True
     one = all(1 in both for both in zip(how[0], how[2], strict=True))
-    return one and (first.shape[1] < MANY * channels or _is_pointwise(second.shape[2:], how))
+    few = first.shape[1] < MANY * channels or _is_pointwise(second.shape[2:], how)
+    return lengths is None or (one and few)
 
 
 def _where_covered(name: str, kernel: Kernel) -> Kernel:
@@ -221,8 +224,6 @@ def _where_covered(name: str, kernel: Kernel) -> Kernel:
     return function
 
 
-COVERED: Mapping[str, Kernel] = {
-    kernel.__name__: kernel for kernel in (convolution, convolution_input, convolution_weight)
-}
+COVERED: Final = {f.__name__: f for f in (convolution, convolution_input, convolution_weight)}
 KERNELS: Mapping[str, Kernel] = {n: _where_covered(n, kernel) for n, kernel in COVERED.items()}
 add_kernels("numpy", KERNELS)
