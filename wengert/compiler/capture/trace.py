@@ -78,9 +78,6 @@ class Trace:
         self.instructions: list[Instruction] = []
         self.constants: dict[Value, Any] = {}  # arrays that are no inputs
         self.locks = Locks()
-        #: What optimisers have made to keep: the value, the dict, the key, and what it was.
-        self.kept: list[tuple[Value, dict[str, Any], str, Any]] = []
-        self._counters: dict[Any, Any] = {}
         #: Input numbers whose value is fixed for the program, with the user's line that fixed it.
         self.pinned: dict[Value, str] = {}
         #: Comparisons of numbers on which control flow depends, with their outcomes.
@@ -94,7 +91,6 @@ class Trace:
         self.failed = ""  # the last failed call, for an error
         #: Called once, before the first instruction that may fail.
         self.begun: Callable[[], None] | None = None
-        self.arrays: list[Callable[[], Traced | None]] = []
         self._held: dict[int, Value] = {}  # constants by identity; `constants` keeps them alive
         self._ticks: list[int] = []  # the tape's clock at each instruction
         self._adjoints: dict[Line, Line] = {}  # a line as one of stage "backward"
@@ -150,24 +146,6 @@ class Trace:
             self.numbers[value] = x
             return TracedNumber(x, value, self)
         return kind(x, value, self)
-
-    def keep(self, held: dict[str, Any], owner: Any) -> None:
-        """Make what an optimiser begins to keep for a parameter inputs, in place.
-
-        Numbers that are equal in one group, the ``owner``, are one input.
-        """
-        for key, x in held.items():
-            before = _inner(x)
-            if isinstance(x, Traced):
-                held[key] = self.input(x.inner, key)
-            elif type(x) in (int, float):
-                at = id(owner), key, type(x), x
-                if at not in self._counters:
-                    self._counters[at] = self.input(x, key)
-                held[key] = self._counters[at]
-            else:
-                continue
-            self.kept.append((held[key].value, held, key, before))
 
     def constant(self, array: Any) -> "Traced":
         """A raw array as a constant of the program."""

@@ -4,7 +4,6 @@ Every function of a traced array goes to the running trace, which calls the libr
 records the call.
 """
 
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import cache, partial
@@ -57,7 +56,6 @@ class Traced(Lifted):
         self.level = trace.level
         self.value = value
         self.trace = trace
-        trace.arrays.append(weakref.ref(self))
 
     @classmethod
     def interpret(
@@ -72,10 +70,6 @@ class Traced(Lifted):
 
     def constant(self, value: Any) -> "Traced":
         return self.trace.lifted(value)
-
-    def keep(self, state: dict[str, Any], owner: Any) -> None:
-        """Make what an optimiser begins to keep, in a group ``owner``, inputs of the program."""
-        self.trace.keep(state, owner)
 
     def truth(self) -> Any:
         """The only element as a bool that each run computes."""
