@@ -246,8 +246,6 @@ def test_names_in_text_exist() -> None:
 
 #: The most words of a sentence, and how many of them may be "which" or "that".
 WORDS, RELATIVES = 22, 1
-#: Pages of longer sentences.
-LONGER = {"docs/compile.rst"}
 #: Code, tables, headings and options of Markdown and of reStructuredText, which are no sentences.
 NO_PROSE = {
     ".md": r"\A---$.*?^---$|^(```|:::|\$\$).*?^\1$|^\|.*?$|^#.*?$|^:\w+:.*?$",
@@ -279,7 +277,6 @@ def test_sentences_are_short() -> None:
     found = [
         f"{page.name}: {one}"
         for page in [ROOT / "README.md", *(p for p in pages if not apart & {*p.parts})]
-        if str(page.relative_to(ROOT)) not in LONGER
         for one in sentences(page)
         if len(re.findall(r"\S*\w\S*", one)) > WORDS
         or len(re.findall(r"\b(?:which|that)\b", one)) > RELATIVES
