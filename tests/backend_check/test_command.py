@@ -254,7 +254,7 @@ def test_a_function_that_can_not_be_compiled_fails(monkeypatch: pytest.MonkeyPat
     found = compare("F.gaussian_nll_loss", "array_api_strict")
     assert found["reverse"].verdict == "ok"
     assert found["compiled"].verdict == "fails"
-    assert found["compiled"].why.startswith("AttributeError")
+    assert "AttributeError" in found["compiled"].why
 
 
 def test_comparisons_tell_what_differs() -> None:

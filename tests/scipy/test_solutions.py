@@ -7,6 +7,7 @@ import pytest
 
 import wengert as wg
 from tests.scipy.compare import tensor
+from wengert.compiler import CompileError
 from wengert.scipy import integrate, optimize
 
 
@@ -89,5 +90,5 @@ def test_refusals_name_the_function() -> None:
         for words, program in programs.items():
             with pytest.raises((TypeError, NotImplementedError, RuntimeError), match=words):
                 program()
-    with pytest.raises(TypeError, match="outside compile"):
+    with pytest.raises(CompileError, match="outside compile"):
         wg.compile(lambda q: optimize.brentq(lambda x: x - q, 0.0, 5.0))(tensor(1.0))
