@@ -17,7 +17,12 @@ import numpy as np
 from wengert.backends import cupy, dtype_of, numpy, numpy_reductions
 from wengert.backends.backend import Kernel
 from wengert.compiler.program import Instruction, Value
-from wengert.nn.kernels import cupy_classification, numpy_classification, numpy_normalisations
+from wengert.nn.kernels import (
+    cupy_classification,
+    numpy_classification,
+    numpy_normalisations,
+    numpy_recurrent,
+)
 from wengert.ops.beyond import numpy_convolutions
 from wengert.ops.operators import BINARY, EQUALITY, ORDER, UNARY
 from wengert.tape.primitive import PRIMITIVES, Primitive
@@ -234,6 +239,10 @@ KERNELS: Final[Mapping[Kernel, KernelFacts]] = {
             covers=numpy_convolutions.covers, kernel=numpy_convolutions.COVERED[name]
         )
         for name, function in numpy_convolutions.KERNELS.items()
+    },
+    **{
+        numpy_recurrent.KERNELS[kernel.__name__]: KernelFacts(covers=covers, kernel=kernel)
+        for kernel, covers in numpy_recurrent.COVERED.items()
     },
     cupy.clip: KernelFacts(pieces=_clip_pieces),
     cupy_classification.softmax_cross_entropy_parts: KernelFacts(

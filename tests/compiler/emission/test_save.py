@@ -66,7 +66,25 @@ def places():
     return pick, lambda: (wg.asarray(np.asarray([2, 0, 2])), 1.5)
 
 
+def recurrent(kind):
+    """A training step of a recurrent layer."""
+    layer = getattr(wg.nn, kind)(3, 4).to(dtype=wg.float64)
+    optimizer = wg.optim.SGD(layer.parameters(), lr=0.1)
+
+    @wg.compile
+    def fit(x):
+        optimizer.zero_grad()
+        loss = (layer(x)[0] ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return fit, lambda: (wg.randn(5, 2, 3, dtype=wg.float64),)
+
+
 CASES = {
+    "lstm": lambda: recurrent("LSTM"),
+    "gru": lambda: recurrent("GRU"),
     "sgd": lambda: training("SGD", momentum=0.9, nesterov=True),
     "adam": lambda: training("Adam"),
     "adamw": lambda: training("AdamW", amsgrad=True),

@@ -127,6 +127,7 @@ FORMS: dict[Callable[..., Any], Form] = {
         )
         for kernel in table.values()
     },
+    **dict.fromkeys(numpy_recurrent.COVERED, _FRESH),
     cupy_classification.cupy_softmax_cross_entropy: _FRESH,
     numpy_normalisations.inverse_roots: _FRESH,
     numpy_reductions.roots: _FRESH,

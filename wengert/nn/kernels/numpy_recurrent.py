@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends import get_backend
-from wengert.backends.backend import Kernel, add_kernels, composites
+from wengert.backends.backend import Kernel, add_kernels
 from wengert.backends.numpy_networks import scalar
+from wengert.ops.beyond.numpy_convolutions import where_covered
 
-__all__ = ["KERNELS"]
+__all__ = ["COVERED", "KERNELS"]
 
 _add, _subtract, _multiply = np.add, np.subtract, np.multiply
 
@@ -96,11 +96,6 @@ def _plus(out: Any, x: Any) -> None:
         _add(out, x, out)
 
 
-def _run_composite(name: str, arrays: tuple[Any, ...]) -> tuple[Any, Any, Any]:
-    found: tuple[Any, Any, Any] = composites[name](get_backend("numpy").namespace, *arrays)
-    return found
-
-
 #: The gates i, f, g and o of an LSTM, and r, z and n of a GRU: first those that are sigmoids.
 _OF_LSTM, _OF_GRU = (0, 1, 3, 2), (0, 1, 2)
 
@@ -138,9 +133,6 @@ def lstm_cotangents(
     gates: Any,
 ) -> tuple[Any, Any, Any]:
     """Those of z, h and c."""
-    if g_gates is not None:  # of a second derivative
-        given = g_out, g_cells, g_gates, weight, c, out, cells, gates
-        return _run_composite("lstm_cotangents", given)
     four, tanh = _gates(gates, 4), np.tanh(cells)
     slopes = np.empty(four.shape, gates.dtype)
     np.square(four, slopes)
@@ -203,8 +195,6 @@ def gru_cotangents(
     own: Any,
 ) -> tuple[Any, Any, Any]:
     """Those of z, of what the state adds to each gate, and of the state at first."""
-    if g_gates is not None or g_own is not None:
-        return _run_composite("gru_cotangents", (g_out, g_gates, g_own, weight, h, out, gates, own))
     three = _gates(gates, 3)
     r, update, new = (three[:, i] for i in range(3))
     slopes = np.empty(three.shape, gates.dtype)
@@ -233,10 +223,14 @@ def gru_cotangents(
     return dz, by_own, dh
 
 
+#: Kernels that take no cotangents of gates, which second derivatives have.
+COVERED: Mapping[Kernel, Kernel] = {
+    gru_cotangents: lambda g_out, g_gates, g_own, *rest: g_gates is None and g_own is None,
+    lstm_cotangents: lambda g_out, g_cells, g_gates, *rest: g_gates is None,
+}
 KERNELS: Mapping[str, Kernel] = {
     "gru": gru,
-    "gru_cotangents": gru_cotangents,
     "lstm": lstm,
-    "lstm_cotangents": lstm_cotangents,
+    **{f.__name__: where_covered(f.__name__, f, covers) for f, covers in COVERED.items()},
 }
 add_kernels("numpy", KERNELS)

@@ -17,7 +17,7 @@ from wengert.backends.backend import Kernel, add_kernels, composites
 from wengert.backends.registry import namespaces
 from wengert.backends.windows import window_counts
 
-__all__ = ["COVERED", "KERNELS", "covers"]
+__all__ = ["COVERED", "KERNELS", "covers", "where_covered"]
 
 Sizes = tuple[int, ...]
 Margins = tuple[tuple[int, int], ...]
@@ -38,10 +38,7 @@ MANY: Final = 6
 def _windows(
     x: Any, size: Sizes, how: How, products: int, exact: bool
 ) -> Iterator[tuple[slice, slice, int, Any]]:
-    """Images, rows, the places of a row, and windows as matrices (images, groups, numbers, places).
-
-    Each number of a window is a factor of so many products.
-    """
+    """Images, rows, the places of a row, and windows as matrices (images, groups, numbers, places)."""
     stride, margins, dilation, groups = how
     inside = [
         slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(x.shape[2:], margins, strict=True)
@@ -55,7 +52,7 @@ def _windows(
     wide = max(-(-(width + max(left, right)) // across), columns)
     length = columns if exact else wide
     numbers = channels * math.prod(size)
-    places = SMALL // (numbers * products)
+    places = SMALL // (numbers * products)  # a number of a window is a factor of so many products
     number = (places if places >= FEWEST else AT_ONCE // numbers) // length
     number = -(-rows // -(-rows // max(number, 1)))  # blocks of one size
     phase = -(-high // down) * wide
@@ -215,7 +212,9 @@ def covers(
     return lengths is None or (one and few)
 
 
-def _where_covered(name: str, kernel: Kernel) -> Kernel:
+def where_covered(name: str, kernel: Kernel, covers: Kernel = covers) -> Kernel:
+    """A kernel with its composite for operands that it does not cover."""
+
     def function(*operands: Any, **parameters: Any) -> Any:
         if covers(*operands, **parameters):
             return kernel(*operands, **parameters)
@@ -225,5 +224,5 @@ def _where_covered(name: str, kernel: Kernel) -> Kernel:
 
 
 COVERED: Final = {f.__name__: f for f in (convolution, convolution_input, convolution_weight)}
-KERNELS: Mapping[str, Kernel] = {n: _where_covered(n, kernel) for n, kernel in COVERED.items()}
+KERNELS: Mapping[str, Kernel] = {n: where_covered(n, kernel) for n, kernel in COVERED.items()}
 add_kernels("numpy", KERNELS)
