@@ -38,7 +38,7 @@ MANY: Final = 6
 def _windows(
     x: Any, size: Sizes, how: How, products: int, exact: bool
 ) -> Iterator[tuple[slice, slice, int, Any]]:
-    """Images, rows, the places of a row, and windows as matrices (images, groups, numbers, places)."""
+    """Images, rows, the places of a row, and windows (images, groups, numbers, places)."""
     stride, margins, dilation, groups = how
     inside = [
         slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(x.shape[2:], margins, strict=True)
