@@ -121,3 +121,10 @@ def test_one_is_no_plural() -> None:
     with pytest.warns(RuntimeWarning, match="keeps 1 program: the argument x was"):
         f(wg.ones(2))
     assert f.report.dropped == 1
+
+
+def test_a_number_whose_value_is_fixed_is_named_with_its_line() -> None:
+    f = wg.compile(lambda x, power, offset: x**power + offset, check=0)
+    for power in (2.0, 2.0, 3.0):
+        f(wg.ones(2), power, 1.0)
+    assert f.report.reasons[1].startswith("power (test_report.py, line ")

@@ -449,7 +449,7 @@ class Compiled(Generic[P, R]):
         warnings.warn(
             f"wg.compile has recorded {self.report.name} {self.report.recordings} times, and keeps "
             f"{several(self._options.size, 'program')}: {why}. Make what differs the same in each "
-            "call, pass it as a float or a Tensor, or give wg.compile a larger cache_size",
+            "call, pass it as a Tensor, or give wg.compile a larger cache_size",
             RuntimeWarning,
             stacklevel=7,
         )

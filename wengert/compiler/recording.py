@@ -241,6 +241,7 @@ def _recorded(call: Call) -> Recording:
         tuple([x.grad is not None for x in call.held]),
         call.gone,
         next(iter(trace.backends)) if len(trace.backends) == 1 else None,
+        ", ".join([f"{x.name} ({line})" for x, line in trace.pinned.items() if x in inputs][:3]),
     )
 
 

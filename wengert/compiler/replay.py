@@ -160,7 +160,8 @@ class Replay:
         steps = self.recording.decided.program.instructions
         line = steps[-1].line if steps else None  # of the last comparison
         where = f"{described(line)}: " if line else ""
-        return f"{where}a number that decides the program has changed"
+        what = self.recording.fixed or "a number that decides the program"
+        return f"{where}{what} has changed, and its value belongs to the program"
 
     def given(self, leaves: Sequence[Any]) -> None:
         """Keep the arguments that hold state."""

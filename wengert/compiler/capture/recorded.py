@@ -120,6 +120,8 @@ class Recording:
     gone: frozenset[int]
     #: Of all calls; None if there are several.
     backend: Backend | None
+    #: The numbers of ``pinned``, with the lines that ask for their values.
+    fixed: str
 
     @property
     def inputs(self) -> dict[Ref, Value]:
