@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from wengert.backends.lengths import Unknown
-from wengert.compiler import effects
 from wengert.export.lengths import Lengths
 from wengert.optim.groups import Group
 
@@ -60,7 +59,7 @@ def walked() -> Iterator[type]:
         except (ImportError, RuntimeError):  # of a library that is not here
             continue
         for each in vars(module).values():
-            if each is Unknown or each is effects.UNASKED:  # which raise wherever they are used
+            if each is Unknown:  # which raises wherever it is used
                 continue
             own = inspect.isclass(each) and each.__module__ == place
             if own and any(base in ARGUMENTS for base in each.__mro__):
