@@ -30,7 +30,8 @@ class ParametrizationList(ModuleList[Module]):
             self.register_parameter(f"original{i}", original)
 
     def forward(self) -> Tensor:
-        return self[0](*self.parameters(recurse=False))  # type: ignore[no-any-return]
+        originals = [original for _, original in self._own_parameters()]
+        return self[0](*originals)  # type: ignore[no-any-return]
 
 
 class Parametrized:
