@@ -207,3 +207,27 @@ class Outer(nn.Module):
 
     def forward(self, given: Any, x: Any) -> Any:
         return func.functional_call(self.model, given, x)
+
+
+class Recomputed(nn.Module):
+    def __init__(self, again: bool) -> None:
+        self.layer, self.again = nn.Linear(2, 2), again
+
+    def forward(self, x: Any) -> Any:
+        def f(x: Any) -> Any:
+            return wg.tanh(self.layer(x))
+
+        return wg.checkpoint(f, x) if self.again else f(x)
+
+
+def test_checkpoints_recompute_with_the_tensors_of_the_call() -> None:
+    x, found = wg.asarray([[0.5, -0.25]]), []
+    model = Recomputed(False)
+    given = {name: p.detach() * 3 for name, p in model.named_parameters()}
+    for model.again in (False, True):
+        leaves = {name: t.clone().requires_grad_() for name, t in given.items()}
+        wg.sum(func.functional_call(model, leaves, x) ** 2).backward()
+        taken = func.grad(lambda d: wg.sum(func.functional_call(model, d, x) ** 2))(given)
+        found += [[values(t.grad) for t in leaves.values()], [*map(values, taken.values())]]
+    assert found[1:] == found[:1] * 3
+    assert isinstance(model.layer.weight, nn.Parameter)
