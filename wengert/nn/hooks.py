@@ -110,6 +110,7 @@ class Hookable:
                     f"got {returned!r}"
                 )
         backward = None
+        hooks = self._hooks or {}  # others, if the last hook has been removed
         if after := hooks.get("backward"):
             backward = _Backward(self, [hook.function for hook in after.values()])
             args = backward.enter(args)
