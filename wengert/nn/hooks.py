@@ -43,6 +43,14 @@ class ModuleHandle(RemovableHandle):
         self._module = weakref.ref(module)
         changes[0] += 1
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_module": self._module()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Belong to the module that has been copied, or to one without a use."""
+        module = Hookable() if state["_module"] is None else state["_module"]
+        vars(self).update(state, _module=weakref.ref(module))
+
     def remove(self) -> None:
         """Take the hook away, if it is still there."""
         super().remove()
