@@ -1,5 +1,6 @@
 """Stateless calls of modules, and transforms of them."""
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -163,3 +164,70 @@ def test_as_pytorch() -> None:
             np.testing.assert_allclose(
                 values(found[row][column]), expected[row][column], rtol=1e-10, atol=1e-13
             )
+
+
+class Listed(nn.Module):
+    """Uses its parameters in all the ways in which a module may name them."""
+
+    def __init__(self) -> None:
+        self.list = nn.ParameterList([wg.ones(2), wg.ones(2) * 2, wg.ones(2) * 3])
+        self.dict = nn.ParameterDict({"a": wg.ones(2), "b": wg.ones(2)})
+        self.layer = nn.utils.parametrizations.weight_norm(nn.Linear(2, 2))
+
+    def forward(self, x: Any) -> Any:
+        for p in self.list:
+            x = x * p
+        for key in self.dict:
+            x = x + self.dict[key]
+        x = self.layer(x * self.list[1] + sum(self.list[1:]) * len(self.list))
+        x = x + sum((p * p).sum() for p in self.parameters())
+        return x * len(list(self.named_parameters())) * len(self.state_dict())
+
+
+def test_tensors_in_the_places_of_parameters_count_as_parameters() -> None:
+    model, x = Listed(), wg.asarray([0.5, -0.25])
+    new = {name: p.detach() * 1.5 + 0.25 for name, p in model.named_parameters()}
+    other = copy.deepcopy(model)
+    other.load_state_dict(new)
+    wg.sum(other(x)).backward()
+    gradients = func.grad(lambda d: wg.sum(func.functional_call(model, d, x)))(new)
+    assert values(func.functional_call(model, new, x)) == values(other(x))
+    for name, p in other.named_parameters():
+        np.testing.assert_allclose(values(gradients[name]), values(p.grad), rtol=1e-5)
+    some = {"list.1": new["list.1"], "dict.b": new["dict.b"]}
+    model.load_state_dict({**new, **{name: model.state_dict()[name] for name in some}})
+    assert values(func.functional_call(model, some, x)) == values(other(x))
+    nested = func.functional_call(Outer(model), {"model.list.0": new["list.0"]}, (some, x))
+    assert values(nested) == values(other(x))
+
+
+class Outer(nn.Module):
+    def __init__(self, model: nn.Module) -> None:
+        self.model = model
+
+    def forward(self, given: Any, x: Any) -> Any:
+        return func.functional_call(self.model, given, x)
+
+
+class Recomputed(nn.Module):
+    def __init__(self, again: bool) -> None:
+        self.layer, self.again = nn.Linear(2, 2), again
+
+    def forward(self, x: Any) -> Any:
+        def f(x: Any) -> Any:
+            return wg.tanh(self.layer(x))
+
+        return wg.checkpoint(f, x) if self.again else f(x)
+
+
+def test_checkpoints_recompute_with_the_tensors_of_the_call() -> None:
+    x, found = wg.asarray([[0.5, -0.25]]), []
+    model = Recomputed(False)
+    given = {name: p.detach() * 3 for name, p in model.named_parameters()}
+    for model.again in (False, True):
+        leaves = {name: t.clone().requires_grad_() for name, t in given.items()}
+        wg.sum(func.functional_call(model, leaves, x) ** 2).backward()
+        taken = func.grad(lambda d: wg.sum(func.functional_call(model, d, x) ** 2))(given)
+        found += [[values(t.grad) for t in leaves.values()], [*map(values, taken.values())]]
+    assert found[1:] == found[:1] * 3
+    assert isinstance(model.layer.weight, nn.Parameter)

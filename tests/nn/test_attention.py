@@ -307,3 +307,19 @@ def test_scores_of_half_precision_are_rounded_once():
 
     for half, exact in zip(slopes(np.float16), slopes(np.float64), strict=True):
         np.testing.assert_allclose(half, exact, rtol=0, atol=2e-3 * np.abs(exact).max())
+
+
+@pytest.mark.parametrize(
+    ("query", "key", "mask"),
+    [
+        ((1, 5, 4), (1, 5, 4), (7, 5, 5)),
+        ((5, 4), (5, 4), (1, 5, 5)),
+        ((1, 1, 4), (1, 5, 4), (3, 5)),
+    ],
+)
+def test_a_mask_does_not_enlarge_the_result(query, key, mask):
+    q, k = wg.ones(query), wg.ones(key)
+    with pytest.raises(RuntimeError, match="enlarges the scores"):
+        F.scaled_dot_product_attention(q, k, k, attn_mask=wg.ones(mask, dtype="bool"))
+    fits = wg.ones((k.shape[-2],), dtype="bool")
+    assert F.scaled_dot_product_attention(q, k, k, attn_mask=fits).shape == query

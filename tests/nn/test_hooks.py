@@ -320,3 +320,38 @@ def test_no_gradient_is_lost_beside_hooks() -> None:
     net.zero_grad()
     net(x).sum().backward()
     assert [values(p.grad) for p in net.parameters()] == before
+
+
+def test_a_pre_hook_that_removes_the_last_hook_may_register_another() -> None:
+    net = Net()
+
+    def exchange(module: nn.Module, args: Any) -> None:
+        handle.remove()
+        module.register_forward_hook(twice)
+
+    plain = values(net(wg.ones((1, 2))))
+    handle = net.register_forward_pre_hook(exchange)
+    assert values(net(wg.ones((1, 2)))) == [[2 * x for x in plain[0]]]
+
+
+class Holds(nn.Module):
+    def __init__(self) -> None:
+        self.net = Net()
+        self.handle = self.net.register_forward_hook(twice)
+
+
+def test_a_copied_handle_belongs_to_the_copied_module() -> None:
+    model = Holds()
+    for one in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        one.handle.remove()
+        assert "_hooks" not in vars(one.net) and "_hooks" in vars(model.net)
+    other = copy.deepcopy(model)
+    model.handle.remove()
+    assert "_hooks" in vars(other.net) and "_hooks" not in vars(model.net)
+    p = nn.Parameter(wg.ones(2))
+    alone = copy.deepcopy(p.register_hook(lambda g: 3 * g)), copy.deepcopy(other.handle)
+    del other
+    for handle in (*alone, copy.deepcopy(alone[1])):
+        handle.remove()
+    (p * 1).sum().backward()
+    assert values(p.grad) == [3, 3]

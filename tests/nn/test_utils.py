@@ -299,3 +299,36 @@ def test_bounds_of_gradients_are_numbers() -> None:
     assert weight.grad.tolist() == [1, 1]
     with pytest.raises(TypeError, match="decay should be a number without a derivative"):
         wg.optim.swa_utils.get_ema_avg_fn(bound)
+
+
+class Delegating(nn.Module):
+    def __init__(self) -> None:
+        self.weight = nn.Parameter(wg.asarray([[3.0, 4.0]]))
+        self.bias = nn.Parameter(wg.asarray([[1.0], [2.0]]))
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "size":
+            return 7
+        raise AttributeError(f"no {name} here")
+
+
+def test_the_getattr_of_a_class_with_computed_weights_is_asked() -> None:
+    module = parametrizations.weight_norm(Delegating())
+    assert module.size == 7
+    np.testing.assert_allclose(module.weight.detach().numpy(), [[3, 4]], rtol=1e-6)
+    with pytest.raises(AttributeError, match="no other here"):
+        _ = module.other
+
+
+def test_a_shallow_copy_is_parametrized_by_itself() -> None:
+    module = parametrizations.weight_norm(Delegating())
+    other = copy.copy(module)
+    parametrizations.remove_parametrizations(other, "weight")
+    assert [name for name, _ in other.named_parameters()] == ["bias", "weight"]
+    names = [name for name, _ in module.named_parameters()]
+    assert names == ["bias"] + [f"parametrizations.weight.original{i}" for i in (0, 1)]
+    np.testing.assert_allclose(module.weight.detach().numpy(), [[3, 4]], rtol=1e-6)
+    other = parametrizations.weight_norm(copy.copy(module), "bias")
+    assert [name for name, _ in module.named_parameters()] == names
+    assert len(list(parametrizations.remove_parametrizations(other, "weight").parameters())) == 3
+    assert list(module.parametrizations) == ["weight"]

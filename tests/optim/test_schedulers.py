@@ -721,3 +721,54 @@ def test_a_number_refuses_a_tensor_that_is_differentiated(case: Scheduler) -> No
                 warnings.simplefilter("error")
                 with pytest.raises((TypeError, ValueError, KeyError, UserWarning)):
                     make(ours(), **{**options, parameter: tracked})
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "text"),
+    [
+        ("LinearLR", {"total_iters": 0}, "positive total_iters"),
+        ("LinearLR", {"start_factor": 0.0}, "positive start_factor"),
+        ("LinearLR", {"start_factor": 1.5}, "start_factor from 0 to 1"),
+        ("LinearLR", {"end_factor": -0.5}, "end_factor from 0 to 1"),
+        ("ConstantLR", {"factor": 1.5}, "factor from 0 to 1"),
+        ("PolynomialLR", {"total_iters": 0}, "positive total_iters"),
+    ],
+)
+def test_numbers_out_of_range(name: str, options: dict[str, Any], text: str) -> None:
+    optimiser = optim.SGD([nn.Parameter(wg.ones(1))], lr=1.0)
+    with pytest.raises(ValueError, match=text):
+        getattr(lr_scheduler, name)(optimiser, **options)
+    assert "initial_lr" not in optimiser.param_groups[0]
+
+
+def test_a_group_is_added_later() -> None:
+    def optimiser(*make: Any) -> list[Any]:
+        made = optim.SGD([nn.Parameter(wg.ones(1))], lr=1.0)
+        schedules = [one(made) for one in make]
+        made.step()
+        group = {"params": [nn.Parameter(wg.ones(1))], "lr": 0.5, "initial_lr": 0.5}
+        made.add_param_group(group)
+        return schedules
+
+    def halves(optimizer: Any) -> Any:
+        return lr_scheduler.LambdaLR(optimizer, lambda step: 0.5**step)
+
+    def decays(optimizer: Any) -> Any:
+        return lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+
+    (alone,) = optimiser(halves)
+    alone.step()
+    assert alone.get_last_lr() == [0.5, 0.25]
+    one, _other = optimiser(halves, decays)
+    with pytest.raises(RuntimeError, match="lacks a group that was added"):
+        one.step()
+    assert halves(one.optimizer).optimizer is one.optimizer  # no error until its step
+    one.base_lrs = one.base_lrs
+    one.step()
+    assert one.get_last_lr() == [0.5, 0.25]
+    for given in (1.0, [1.0]):
+        (cycle,) = optimiser(
+            lambda o, m=given: lr_scheduler.OneCycleLR(o, m, total_steps=4, cycle_momentum=False)
+        )
+        with pytest.raises(ValueError, match="same length as"):
+            cycle.step()

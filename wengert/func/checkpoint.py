@@ -9,6 +9,7 @@ from functools import reduce
 from typing import Any, TypeVar
 
 from wengert.backends import Backend, backend_of, dtype_of, generators
+from wengert.func.functional import swapped
 from wengert.func.trees import TreeDef, tree_flatten, tree_leaves
 from wengert.interpreters.batched import Batched
 from wengert.interpreters.duals import Dual
@@ -205,6 +206,8 @@ class _Frame(Observer):
         self.level, self.since, self.running = new_level(), tick(), True
         #: What Tensors that the function uses, and modules as buffers, had when it ran.
         self.before: dict[Any, tuple[weakref.ref[Any], list[Any]]] = {}
+        for (_, name), module in swapped.get().items():
+            self._keep(module, name)
 
     # -- what the function uses ------------------------------------------------------------------
 

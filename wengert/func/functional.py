@@ -2,9 +2,13 @@
 
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from wengert.tape.tensor import Tensor
+
+#: The modules with other Tensors in their places now, by their ids and the places' names.
+swapped: ContextVar[dict[tuple[int, str], Any]] = ContextVar("swapped", default={})  # noqa: B039
 
 
 def functional_call(
@@ -50,11 +54,8 @@ def functional_call(
     >>> list(gradients)
     ['weight', 'bias']
     """
-    dicts = (
-        [parameter_and_buffer_dicts]
-        if isinstance(parameter_and_buffer_dicts, Mapping)
-        else list(parameter_and_buffer_dicts)
-    )
+    named = parameter_and_buffer_dicts
+    dicts = [named] if isinstance(named, Mapping) else list(named)
     places = _places(module)
     given = _given(module, dicts, places, strict)
     if tie_weights:
@@ -64,20 +65,18 @@ def functional_call(
         return module(*args, **(kwargs or {}))
 
 
-def _places(module: Any) -> dict[str, tuple[dict[str, Any], str]]:
-    """Where each parameter and buffer stands."""
+def _places(module: Any) -> dict[str, tuple[Any, str]]:
+    """The module and the name of each parameter and buffer."""
     found = {}
     for path, owner in module.named_modules(remove_duplicate=False):
         prefix = f"{path}." if path else ""
         for listed in (owner.named_parameters, owner.named_buffers):
             for name, _ in listed(recurse=False, remove_duplicate=False):
-                found[prefix + name] = vars(owner), name
+                found[prefix + name] = owner, name
     return found
 
 
-def _given(
-    module: Any, dicts: list[Mapping[str, Any]], places: Mapping[str, Any], strict: bool
-) -> dict[str, Tensor]:
+def _given(module: Any, dicts: list[Any], places: Any, strict: bool) -> dict[str, Tensor]:
     given: dict[str, Tensor] = {}
     for one in dicts:
         if not isinstance(one, Mapping):
@@ -110,8 +109,8 @@ def _given(
 def _tie(module: Any, given: dict[str, Tensor], places: Mapping[str, Any]) -> None:
     """Give all names of one parameter the same Tensor."""
     together: dict[int, list[str]] = {}
-    for name, (held, key) in places.items():
-        together.setdefault(id(held[key]), []).append(name)
+    for name, (owner, key) in places.items():
+        together.setdefault(id(vars(owner)[key]), []).append(name)
     for names in together.values():
         chosen = [name for name in names if name in given]
         if len({id(given[name]) for name in chosen}) > 1:
@@ -124,21 +123,19 @@ def _tie(module: Any, given: dict[str, Tensor], places: Mapping[str, Any]) -> No
 
 
 @contextmanager
-def _swap(
-    given: Mapping[str, Tensor],
-    places: Mapping[str, tuple[dict[str, Any], str]],
-    dicts: list[Mapping[str, Any]],
-) -> Iterator[None]:
+def _swap(given: dict[str, Tensor], places: Mapping[str, Any], dicts: list[Any]) -> Iterator[None]:
     before = [(name, *places[name]) for name in given]
-    own = {name: held[key] for name, held, key in before}
-    for name, held, key in before:
-        held[key] = given[name]
+    own = {name: vars(owner)[key] for name, owner, key in before}
+    for name, owner, key in before:
+        vars(owner)[key] = given[name]
+    token = swapped.set(swapped.get() | {(id(owner), key): owner for _, owner, key in before})
     try:
         yield
     finally:
-        for name, held, key in before:
-            now = held.get(key)
-            held[key] = own[name]
+        swapped.reset(token)
+        for name, owner, key in before:
+            now = vars(owner).get(key)
+            vars(owner)[key] = own[name]
             if now is not given[name]:
                 for one in dicts:
                     if name in one and isinstance(one, MutableMapping):

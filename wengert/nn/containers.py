@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from operator import index
 from typing import Any, Generic, Self, TypeVar, overload
 
+from wengert.func.functional import swapped
 from wengert.nn.hooks import changes
 from wengert.nn.module import Module, bracket_children
 from wengert.nn.parameter import Parameter
@@ -34,8 +35,9 @@ class _Holder(Module, Generic[E]):
         return value if isinstance(value, Parameter) else Parameter(value)
 
     def _items(self) -> list[tuple[str, Any]]:
-        kind = self._kind
-        return [(name, value) for name, value in self.__dict__.items() if isinstance(value, kind)]
+        if self._kind is Parameter:
+            return list(self._own_parameters())
+        return [(name, value) for name, value in self.__dict__.items() if isinstance(value, Module)]
 
     def __len__(self) -> int:
         return len(self._items())
@@ -91,6 +93,8 @@ class _Numbered(_Holder[E]):
         part.__dict__.update(
             items[idx] if self._keeps_names else _number(dict(items[idx]).values())
         )
+        if others := swapped.get():  # it has Tensors that are no Parameters
+            swapped.set({**others, **{(id(part), name): part for name in vars(part)}})
         return part
 
     _keeps_names = False
@@ -236,9 +240,9 @@ class _Named(_Holder[E]):
 
     def __getitem__(self, key: str) -> E:
         found: Any = self.__dict__.get(key)
-        if not isinstance(found, self._kind):
+        if not isinstance(found, self._kind) and (id(self), key) not in swapped.get():
             raise KeyError(key)
-        return found  # type: ignore[return-value]
+        return found  # type: ignore[no-any-return]
 
     def __setitem__(self, key: str, value: Module | Tensor) -> None:
         element = self._as_element(value)

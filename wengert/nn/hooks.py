@@ -43,6 +43,14 @@ class ModuleHandle(RemovableHandle):
         self._module = weakref.ref(module)
         changes[0] += 1
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_module": self._module()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Belong to the module that has been copied, or to one without a use."""
+        module = Hookable() if state["_module"] is None else state["_module"]
+        vars(self).update(state, _module=weakref.ref(module))
+
     def remove(self) -> None:
         """Take the hook away, if it is still there."""
         super().remove()
@@ -110,6 +118,7 @@ class Hookable:
                     f"got {returned!r}"
                 )
         backward = None
+        hooks = self._hooks or {}  # others, if the last hook has been removed
         if after := hooks.get("backward"):
             backward = _Backward(self, [hook.function for hook in after.values()])
             args = backward.enter(args)

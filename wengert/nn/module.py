@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from wengert.backends import DType, as_dtype, namespaces
+from wengert.func.functional import swapped
 from wengert.nn.conversion import castable, convert, destination, place, replace
 from wengert.nn.hooks import Hookable, changes
 from wengert.nn.parameter import Parameter
@@ -248,8 +249,11 @@ class Module(Hookable, State):
             yield buffer
 
     def _own_parameters(self) -> Iterator[tuple[str, Parameter]]:
+        others = swapped.get()  # Tensors that `functional_call` has put in parameters' places
         for name, value in self.__dict__.items():
-            if isinstance(value, Parameter):
+            if isinstance(value, Parameter) or (
+                (id(self), name) in others and name not in self._buffers
+            ):
                 yield name, value
 
     def _own_buffers(self) -> Iterator[tuple[str, Tensor]]:

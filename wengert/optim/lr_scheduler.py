@@ -54,9 +54,10 @@ class LambdaLR(Schedule):
 
     lr_lambda: Function | list[Function]
 
-    def __post_init__(self) -> None:
-        self.lr_lambdas = spread_over_groups("lr_lambda", self.optimizer, self.lr_lambda)
-        super().__post_init__()
+    @property
+    def lr_lambdas(self) -> list[Function]:
+        """The function of each group."""
+        return spread_over_groups("lr_lambda", self.optimizer, self.lr_lambda)
 
     def lr_factors(self, step: Any) -> list[Any]:
         return [function(step) for function in self.lr_lambdas]
@@ -118,6 +119,8 @@ class ConstantLR(Schedule):
     factor: float = 1.0 / 3
     total_iters: int = 5
 
+    _fractions = ("factor",)
+
     def lr_factor(self, step: Any) -> Any:
         return self.factor if step < self.total_iters else 1
 
@@ -136,6 +139,8 @@ class LinearLR(Schedule):
     start_factor: float = 1.0 / 3
     end_factor: float = 1.0
     total_iters: int = 5
+
+    _positive, _fractions = ("start_factor", "total_iters"), ("start_factor", "end_factor")
 
     def lr_factor(self, step: Any) -> Any:
         part = min(step, self.total_iters) / self.total_iters
@@ -174,6 +179,8 @@ class PolynomialLR(Schedule):
 
     total_iters: int = 5
     power: float = 1.0
+
+    _positive = ("total_iters",)
 
     def lr_factor(self, step: Any) -> Any:
         return (1 - min(step, self.total_iters) / self.total_iters) ** self.power
@@ -315,6 +322,8 @@ class OneCycleLR(Schedule):
                 f"Tried to step {step} times. The specified number of total steps is "
                 f"{self.total_steps}"
             )
+        for rates in stops:  # groups may have been added
+            spread_over_groups("max_lr", self.optimizer, rates)
         phase = next((i for i, end in enumerate(self._ends) if step <= end), len(self._ends) - 1)
         begin = self._ends[phase - 1] if phase else 0.0
         part = (step - begin) / (self._ends[phase] - begin)

@@ -145,7 +145,10 @@ class LRScheduler:
                 "of the learning rate schedule is skipped. Call `optimizer.step()` first."
             )
         found: Any = self._combine(step)
-        what = "goes with no other schedule here: one is no factor, or has taken its place"
+        what = (
+            "goes with no other schedule here: one is no factor, lacks a group that was added, or "
+            "has taken its place"
+        )
         if what := what if found is None else self._difference(found):
             raise RuntimeError(
                 f"{type(self).__name__} {what}. Join schedules by SequentialLR; "
@@ -161,7 +164,8 @@ class LRScheduler:
             return None
         if not others:
             return self._settings(step)
-        if not (self._multiplies and all(others)):
+        count = len(self.optimizer.param_groups)
+        if not self._multiplies or any(len(factors) != count for factors in others):
             return None
         rates = self._rates_at(step)
         for factors in others:
@@ -219,7 +223,17 @@ class Schedule(LRScheduler):
     _: KW_ONLY
     last_epoch: int = -1
 
+    #: The parameters that are above 0, and those from 0 to 1.
+    _positive: ClassVar[tuple[str, ...]] = ()
+    _fractions: ClassVar[tuple[str, ...]] = ()
+
     def __post_init__(self) -> None:
+        for name in self._positive:
+            if not getattr(self, name) > 0:
+                raise ValueError(f"Expected positive {name}, but got {getattr(self, name)}")
+        for name in self._fractions:
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"Expected {name} from 0 to 1, but got {getattr(self, name)}")
         super().__init__(self.optimizer, self.last_epoch)
 
 

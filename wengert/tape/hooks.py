@@ -39,15 +39,13 @@ class RemovableHandle:
     """
 
     def __init__(self, hooks: "Hooks", hook: Hook) -> None:
-        self._hooks = weakref.ref(hooks)
+        self._hooks = hooks  # copied with them, a handle belongs to the copy
         self._id = _next_id()
         hooks[self._id] = hook
 
     def remove(self) -> None:
         """Take the hook away, if it is still there."""
-        hooks = self._hooks()
-        if hooks is not None:
-            hooks.pop(self._id, None)
+        self._hooks.pop(self._id, None)
 
     def __enter__(self) -> "RemovableHandle":
         return self
@@ -59,7 +57,7 @@ class RemovableHandle:
 class Hooks(dict[int, Hook]):
     """Hooks of one kind on one node, in the order in which they were registered."""
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ()
 
 
 class Extra:

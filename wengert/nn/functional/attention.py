@@ -72,6 +72,10 @@ def scaled_dot_product_attention(
             "attention got a query, a key and a value of shapes {}, {} and {}; it needs "
             "(..., L, E), (..., S, E) and (..., S, F)".format(*shapes)
         )
+    if mask is not None:
+        scores = (*ops.broadcast_shapes(q.shape[:-2], k.shape[:-2]), q.shape[-2], k.shape[-2])
+        if ops.broadcast_shapes(mask.shape, scores) != scores:
+            raise RuntimeError(f"attn_mask of shape {mask.shape} enlarges the scores' {scores}")
     return attend(q, k, v, mask, dropout_p, is_causal, scale)[0]
 
 

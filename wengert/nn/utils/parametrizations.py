@@ -30,7 +30,8 @@ class ParametrizationList(ModuleList[Module]):
             self.register_parameter(f"original{i}", original)
 
     def forward(self) -> Tensor:
-        return self[0](*self.parameters(recurse=False))  # type: ignore[no-any-return]
+        originals = [original for _, original in self._own_parameters()]
+        return self[0](*originals)  # type: ignore[no-any-return]
 
 
 class Parametrized:
@@ -42,6 +43,8 @@ class Parametrized:
     def __getattr__(self, name: str) -> Any:
         if (found := _find_parametrization(self, name)) is not None:
             return found()
+        if (own := getattr(super(), "__getattr__", None)) is not None:  # the user's class has one
+            return own(name)
         raise AttributeError(
             f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
         )
@@ -99,7 +102,8 @@ def _compute(module: Module, name: str, norm: Module, *parts: Tensor) -> Module:
     if not isinstance(module, Parametrized):
         module.__class__ = _parametrize_class(type(module))
         module.add_module("parametrizations", ModuleDict())
-    module.__dict__["parametrizations"].add_module(name, made)
+    lists = module.__dict__["parametrizations"]
+    module.parametrizations = ModuleDict([*lists.items(), (name, made)])  # not that of copies
     return module
 
 
@@ -125,9 +129,11 @@ def remove_parametrizations(module: Module, tensor_name: str) -> Module:
         first = Parameter(value, requires_grad=first.requires_grad)
     else:
         first._array = value._array
-    lists = module.__dict__["parametrizations"]
+    lists = dict(module.__dict__["parametrizations"].items())
     del lists[tensor_name]
-    if not len(lists):
+    if lists:
+        module.parametrizations = ModuleDict(lists)
+    else:
         delattr(module, "parametrizations")
         module.__class__ = type(module).__bases__[1]
     module.register_parameter(tensor_name, first)
