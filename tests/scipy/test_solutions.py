@@ -42,6 +42,50 @@ def test_derivatives_of_any_order() -> None:
     assert float(mixed(tensor(8.0))) == pytest.approx(10 / 27 * 8 ** (-8 / 3))
 
 
+_STIFF = {"method": "Radau", "rtol": 1e-9, "atol": 1e-9}
+NESTED = {
+    "roots": lambda p: optimize.fsolve(
+        lambda x: x - optimize.fsolve(lambda y: y**3 - p * x, 1.0) / 2, 1.0
+    )[0],
+    "a root without x": lambda p: optimize.brentq(
+        lambda x: x - optimize.brentq(lambda y: y**3 - p, 0.0, 3.0) / 2, 0.0, 3.0
+    ),
+    "a minimum": lambda p: optimize.brentq(
+        lambda v: optimize.minimize(
+            lambda z: wg.sum((z - v * p) ** 2), [0.5], options={"gtol": 1e-11}
+        ).x[0] - 0.3, 0.01, 3.0,
+    ),
+    "a fit": lambda p: optimize.brentq(
+        lambda v: optimize.least_squares(lambda z: z - v * p, [0.5], gtol=1e-15).x[0] - 0.3,
+        *(0.01, 3.0),
+    ),
+    "an ODE": lambda p: optimize.brentq(
+        lambda v: integrate.solve_ivp(lambda t, y: -p * y, (0, 1), [v], **_STIFF).y[0, -1] - 1.0,
+        *(0.1, 9.0),
+    ),
+}  # fmt: skip
+TRUE = {
+    "roots": lambda p: (p / 8) ** 0.5,
+    "a root without x": lambda p: p ** (1 / 3) / 2,
+    "a minimum": lambda p: 0.3 / p,
+    "a fit": lambda p: 0.3 / p,
+    "an ODE": wg.exp,
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_solvers_within_solvers_in_both_modes(name: str) -> None:
+    """Newton's steps of the outer one, which move tangents, record nothing."""
+    program, true, p, one = NESTED[name], TRUE[name], tensor(1.2), tensor(1.0)
+    first, second = float(wg.grad(true)(p)), float(wg.grad(wg.grad(true))(p))
+    forward = lambda q: wg.jvp(program, (q,), (one,))[1]
+    assert float(forward(p)) == pytest.approx(first, rel=1e-6)
+    assert float(wg.grad(program)(p)) == pytest.approx(first, rel=1e-6)
+    assert float(wg.jvp(wg.grad(program), (p,), (one,))[1]) == pytest.approx(second, rel=1e-5)
+    assert float(wg.grad(forward)(p)) == pytest.approx(second, rel=1e-5)
+    assert float(wg.jvp(forward, (p,), (one,))[1]) == pytest.approx(second, rel=1e-5)
+
+
 def test_sources_that_are_computed_from_one_another_count_once() -> None:
     p = wg.tensor(2.0, dtype=wg.float64, requires_grad=True)
     q = p * p

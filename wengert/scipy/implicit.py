@@ -21,7 +21,13 @@ from wengert.scipy.naming import like_first, plain, tensors_in, tracked, values_
 from wengert.tape.autograd import grad
 from wengert.tape.callbacks import call_back
 from wengert.tape.function import Function
-from wengert.tape.grad_mode import enable_grad, following, is_grad_enabled, unrecorded
+from wengert.tape.grad_mode import (
+    enable_grad,
+    following,
+    is_grad_enabled,
+    tangents_flow,
+    unrecorded,
+)
 from wengert.tape.node import Node, Output, is_lifted, tick, walk
 from wengert.tape.observers import Observer
 from wengert.tape.sweep import leading_to, recorded_sweep, sweep
@@ -206,7 +212,11 @@ def solution(label: str, residual: Residual, x: Any, given: Iterable[Any] = ()) 
     given, x = list(given), np.asarray(x, dtype=np.float64)
     found = like_first(given, x).detach()
     if not is_grad_enabled():
-        return found
+        # As inside another solver's steps of Newton's method, which move tangents.
+        if not (tangents_flow() and is_lifted(as_tensor(residual(found))._array)):
+            return found
+        with enable_grad():
+            return untracked(solution(label, residual, x, given)._array)
     leaf = found.detach().requires_grad_()
     start, (run, sources) = tick(), put_on_tape(residual, leaf)
     saved = saved_by(run, start)
