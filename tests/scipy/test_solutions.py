@@ -101,6 +101,58 @@ def test_what_has_changed_since_is_an_error() -> None:
         root.backward()
 
 
+@pytest.mark.parametrize(
+    ("name", "run"),
+    {
+        "a key": lambda p, q, k: p[k],
+        "an exponent": lambda p, q, k: p[0] ** (2 + k),
+        "a factor": lambda p, q, k: 1 + (2 + k) * (p[0] - 1),
+        "the order": lambda p, q, k: (p[0] - q if k else q - p[0]) + 1,
+        "a transpose": lambda p, q, k: (p[:, None] * p if k else (p[:, None] * p).T)[0, 1] * q,
+    }.items(),
+)
+def test_closures_that_have_changed_since_without_other_values(name: str, run: Any) -> None:
+    """As those of loops, of which all see the last index; retrying does not help."""
+    one = wg.tensor([1.0, 1.0], dtype=wg.float64, requires_grad=True)
+    two = wg.tensor(1.0, dtype=wg.float64, requires_grad=True)
+    solvers = [
+        lambda f: optimize.fsolve(lambda x: x**3 - f(), [1.5])[0],
+        lambda f: optimize.minimize(lambda x: wg.sum((x - f()) ** 2), [1.5]).x[0],
+        lambda f: integrate.solve_ivp(lambda t, y: -f() * y, (0, 1), [1.0]).y[0, -1],
+    ]
+    for solve in solvers:
+        found = [solve(lambda: run(one, two, k)) for k in range(2)]  # noqa: B023
+        found[1].backward(retain_graph=True)
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="has changed since"):
+                found[0].backward(retain_graph=True)
+
+
+@pytest.mark.parametrize("method", ["RK45", "DOP853", "Radau", "LSODA"])
+def test_dense_outputs_are_of_one_equation(method: str) -> None:
+    rate = wg.tensor(1.0, dtype=wg.float64, requires_grad=True)
+    factor, limits = [1.0], {"rtol": 1e-9, "atol": 1e-9, "dense_output": True}
+    run = lambda: integrate.solve_ivp(
+        lambda t, y: -factor[0] * rate * y, (0, 3), [1.0], method=method, **limits
+    )
+    y = run().sol(rate)  # the very Tensor that the field uses: exp(-rate**2)
+    (slope,) = wg.autograd.grad(y.sum(), rate)
+    assert slope is not None and float(slope) == pytest.approx(-2 * np.exp(-1.0), rel=1e-5)
+    sol = run().sol
+    with wg.no_grad():
+        assert float(sol(0.5)[0]) == pytest.approx(np.exp(-0.5))
+    assert sol([0.5, 1.0]).shape == (1, 2)
+    factor[0] = 2.0
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="has changed since"):
+            sol(0.5)
+    sol = run().sol
+    with wg.no_grad():
+        rate *= 2
+    with pytest.raises(RuntimeError, match="has changed since"):
+        sol([0.5, 1.0])
+
+
 def test_plain_programs_are_scipys() -> None:
     assert type(optimize.fsolve(lambda x: x**2 - 2, 1.0)) is np.ndarray
     assert type(integrate.quad(np.sin, 0, 1)[0]) is float

@@ -88,10 +88,23 @@ def _arrays(x: Any) -> Iterator[Any]:
         yield np.asarray(x)
 
 
-def saved_by(run: Tensor, start: int) -> list[Any]:
-    """The arrays that derivatives of a run are computed with."""
+def _facts(x: Any) -> Any:
+    """What is saved beside arrays and floats, such as keys, axes and whole exponents."""
+    if isinstance(x, tuple | list):
+        return [*map(_facts, x)]
+    plain = x is None or isinstance(x, int | str | slice)
+    return "" if hasattr(x, "dtype") or isinstance(x, float) else repr(x if plain else type(x))
+
+
+def saved_by(run: Tensor, start: int, *places: Any) -> tuple[list[Any], list[Any]]:
+    """The arrays that derivatives of a run at places are computed with, and its operations."""
     nodes = sorted(walk([run._node], start), key=lambda node: node.number)
-    return [*_arrays([node.values() for node in nodes])]
+    at = {x._node: -i for i, x in enumerate(places, 1) if isinstance(x, Tensor)}
+    at |= {node: -i for i, node in enumerate(nodes, 1 + len(places))}
+    parents = [[n and at.get(n, n.number) for n in node.parents] for node in nodes]
+    saved = [node.values() for node in nodes]
+    names = [node.name() for node in nodes]
+    return [*_arrays(saved)], [*zip(names, parents, map(_facts, saved), strict=True)]
 
 
 def put_on_tape(residual: Residual, place: Tensor) -> tuple[Tensor, list[Node]]:
@@ -175,10 +188,11 @@ class _Solution(Function):
             change = np.reshape(values_of(run, label) - values, -1)
             step = np.linalg.solve(values_of(jacobian, label), change)
             small = np.abs(step).max(initial=0) <= 1e-14 + 1e-8 * np.abs(values_of(x, "")).max()
-            again = saved_by(run, start)
-            same = set(found) == set(sources) and [*map(np.shape, again)] == [*map(np.shape, saved)]
+            (again, facts), (before, known) = saved_by(run, start, place), saved
+            same = set(found) == set(sources) and facts == known
+            same = same and [*map(np.shape, again)] == [*map(np.shape, before)]
             near = lambda a, b: np.allclose(a, b, 1e-6, 1e-9, equal_nan=True)
-            if not (same and small and all(map(near, again, saved))):
+            if not (same and small and all(map(near, again, before))):
                 raise RuntimeError(CHANGED.format(label))
             weight = wg.linalg.solve(wg.conj(jacobian.T), wg.reshape(g, (-1,)))
             targets = [*sources, cast(Node, place._node)]
@@ -219,7 +233,7 @@ def solution(label: str, residual: Residual, x: Any, given: Iterable[Any] = ()) 
             return untracked(solution(label, residual, x, given)._array)
     leaf = found.detach().requires_grad_()
     start, (run, sources) = tick(), put_on_tape(residual, leaf)
-    saved = saved_by(run, start)
+    saved = saved_by(run, start, leaf)
     lifted = run._array if is_lifted(run._array) else None
     if run.size != x.size:
         raise ValueError(

@@ -134,10 +134,11 @@ class _Once:
     def __call__(self, *args: Any) -> Any:
         start, found = tick(), self.run(*args)
         sources = sorted(node.number for node in sources_of(found, start, *args))
-        arrays = [np.asarray(values_of(found, self.label)), *saved_by(found, start)]
-        seen = hash(b"".join([x.tobytes() for x in arrays])), sources
-        old, self.seen = self.seen or seen, seen
-        if seen != old:
+        arrays, facts = saved_by(found, start, *args)
+        arrays.append(np.asarray(values_of(found, self.label)))
+        seen = hash(b"".join([x.tobytes() for x in arrays])), sources, repr(facts)
+        self.seen = self.seen or seen
+        if seen != self.seen:
             raise RuntimeError(CHANGED.format(self.label))
         return found
 
