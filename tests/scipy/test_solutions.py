@@ -153,6 +153,23 @@ def test_dense_outputs_are_of_one_equation(method: str) -> None:
         sol([0.5, 1.0])
 
 
+def test_jumps_that_parameters_move_have_no_derivative() -> None:
+    """A root at one moves, though the function only compares with the parameter."""
+    side = lambda x, p: wg.where(wg.asarray(x) < p, -1.0, 1.0)
+    two = lambda x, p: wg.sum(wg.where(x < p, (x - 3) ** 2, (x + 3) ** 2 + 50))
+    start = wg.asarray([0.3], dtype=wg.float64)
+    programs = [
+        lambda p: optimize.brentq(lambda x: side(x, p), 0.0, 3.0),
+        lambda p: optimize.root_scalar(lambda x: side(x, p), bracket=[0.0, 3.0]).root,
+        lambda p: optimize.minimize(lambda x: two(x, p), start, method="Nelder-Mead").x[0],
+    ]
+    for program in programs:
+        with pytest.raises(RuntimeError, match="no isolated solution"):
+            wg.grad(program)(tensor(1.0))
+    bent = lambda p: optimize.brentq(lambda x: wg.where(x < p, 1, 2) * (x - 1), 0.0, 1.5)
+    assert float(wg.grad(bent)(tensor(2.0))) == 0.0
+
+
 def test_plain_programs_are_scipys() -> None:
     assert type(optimize.fsolve(lambda x: x**2 - 2, 1.0)) is np.ndarray
     assert type(integrate.quad(np.sin, 0, 1)[0]) is float

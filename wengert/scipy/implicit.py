@@ -29,7 +29,7 @@ from wengert.tape.grad_mode import (
     unrecorded,
 )
 from wengert.tape.node import Node, Output, is_lifted, tick, walk
-from wengert.tape.observers import Observer
+from wengert.tape.observers import Observer, observed_by
 from wengert.tape.sweep import leading_to, recorded_sweep, sweep
 from wengert.tape.tensor import Tensor, untracked, with_node
 
@@ -287,7 +287,7 @@ class Called(Observer):
     ----------
     tensors, answers, tracked, compared : bool
         Whether it is called with Tensors, has returned some, and some that are tracked; and whether
-        it has compared tracked Tensors, if it is an observer then.
+        it has compared tracked Tensors.
     """
 
     def __init__(
@@ -306,7 +306,8 @@ class Called(Observer):
         if self.tensors:
             x = like_first(self.given, np.array(args[self.at]))
             args = (*args[: self.at], x, *args[self.at + 1 :])
-        result = call_back(self.function, *args, **keywords)
+        with observed_by(self):
+            result = call_back(self.function, *args, **keywords)
         self.answers = self.answers or bool(tensors_in(result))
         self.tracked = self.tracked or tracked(result)
         if self.pair:
@@ -330,4 +331,6 @@ class Called(Observer):
 
     def solved(self, x: Any, residual: Residual) -> Any:
         """The solution that SciPy has found, in the kind of the program, with derivatives."""
-        return solution(self.label, residual, x, self.given) if self.tracked else self.in_kind(x)
+        if not (self.tracked or self.compared):  # what was only compared may move jumps
+            return self.in_kind(x)
+        return solution(self.label, residual, x, self.given)
