@@ -131,3 +131,31 @@ def test_log_densities_are_pytorchs() -> None:
         )
         found = wg.grad(lambda p, own=own, x=x: own(x, *wg.unstack(p)))(tensor(parameters))
         assert found.numpy() == pytest.approx([float(g) for g in expected], rel=1e-10)
+
+
+def _slopes(name: str, method: str, x: float, *args: float) -> list[float]:
+    given = [wg.tensor(v, dtype=wg.float64, requires_grad=True) for v in args]
+    y = getattr(getattr(stats, name), method)(x, *given)
+    return [float(y.detach()), *(float(g) for g in wg.autograd.grad(y, given) if g is not None)]
+
+
+@pytest.mark.parametrize("name", ["beta", "cauchy", "expon", "gamma", "norm", "t", "uniform"])
+@pytest.mark.parametrize("method", ["pdf", "logpdf", "cdf", "sf", "logcdf", "logsf"])
+def test_a_location_that_is_nan_gives_nan(name: str, method: str) -> None:
+    shapes = {"beta": (1.0, 1.0), "gamma": (2.0,), "t": (3.0,)}.get(name, ())
+    found = getattr(getattr(stats, name), method)(0.5, *map(tensor, (*shapes, np.nan)))
+    assert np.isnan(float(found))
+
+
+def test_masses_of_many_ways() -> None:
+    """By n differences of SciPy's; ways whose exponential overflows are not computed with."""
+    found, h = _slopes("nbinom", "pmf", 600.0, 500.0, 0.5), 1e-3
+    low, high = scipy.stats.nbinom.pmf(600, [500 - h, 500 + h], 0.5)
+    assert found[1] == pytest.approx((high - low) / (2 * h), rel=1e-5)
+    assert _slopes("binom", "pmf", 1000.0, 2000.0, 1.0) == [0.0, 0.0, 0.0]
+    assert _slopes("binom", "logpmf", 4.0, 3.0, 1.0) == [-np.inf, 0.0, 0.0]
+
+
+def test_cauchys_density_far_away() -> None:
+    y = stats.cauchy.logpdf(tensor(1e300))
+    assert float(y) == pytest.approx(-np.log(np.pi) - 2 * np.log(1e300), rel=1e-14)
