@@ -159,3 +159,39 @@ def test_masses_of_many_ways() -> None:
 def test_cauchys_density_far_away() -> None:
     y = stats.cauchy.logpdf(tensor(1e300))
     assert float(y) == pytest.approx(-np.log(np.pi) - 2 * np.log(1e300), rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("method", "x", "df", "slope"),
+    [  # by central differences of 60 digits
+        ("logsf", 1e7, 2.0, -15.464669241238308),
+        ("logsf", 1e9, 2.0, -20.069839427226384),
+        ("logsf", 1e12, 3.0, -26.721901124367882),
+        ("logsf", 1e8, 0.5, -18.696458007437442),
+        ("cdf", 2.0, 1e3, 0.1351049489460594e-6),
+        ("cdf", 2.0, 1e7, 0.1349774291058177e-14),
+        ("cdf", 2.0, 1e10, 0.134977416295793e-20),
+        ("cdf", 5.0, 1e7, 4.831904043299563e-19),
+        ("logpdf", 2.0, 1e3, -1.73673051125613e-6),
+        ("logpdf", 2.0, 1e7, -1.749998666667308e-14),
+    ],
+)
+def test_students_t_by_degrees_in_tails_and_near_the_normal(
+    method: str, x: float, df: float, slope: float
+) -> None:
+    function = lambda df: getattr(stats.t, method)(x, df)
+    place, h = tensor(df), 1e-4 * df
+    first = wg.grad(function)
+    assert float(first(place)) == pytest.approx(slope, rel=1e-9, abs=0)
+    two = float(first(tensor(df + h)) - first(tensor(df - h))) / (2 * h)
+    assert float(wg.grad(first)(place)) == pytest.approx(two, rel=1e-6, abs=0)
+    batch = wg.vmap(first)(wg.stack([place, place]))
+    assert batch.numpy() == pytest.approx(np.full(2, slope), rel=1e-9, abs=0)
+
+
+def test_students_quantiles_near_the_normal() -> None:
+    """By 1 / df: Cornish and Fisher's first term."""
+    z = scipy.stats.norm.ppf(0.9)
+    for df in (1e7, 1e9, 1e12):
+        slope = wg.grad(lambda u: stats.t.ppf(0.9, 1 / u))(tensor(1 / df))
+        assert float(slope) == pytest.approx((z**3 + z) / 4, rel=1e-6)
