@@ -142,6 +142,14 @@ def test_spread_without_degrees_of_freedom(function: Any) -> None:
         assert math.isnan(gradient(function, [3.0], correction=1)[0])
 
 
+@pytest.mark.parametrize("function", [np.var, np.std])
+@pytest.mark.parametrize("more", [{"mean": 2.5}, {"where": [True, True, False, True]}])
+def test_numpys_spread_without_degrees_of_freedom(function: Any, more: Any) -> None:
+    x = wg.tensor([1.0, 2.0, 3.0, 4.0], dtype=wg.float64)
+    with np.errstate(divide="ignore"):
+        assert [float(function(x, ddof=ddof, **more)) for ddof in (4, 5)] == [math.inf] * 2
+
+
 @pytest.mark.parametrize("correction", [0, 1, 0.5])
 def test_var_and_std_of_a_float_program_stay_in_its_dtype(
     backend: Backend, correction: float

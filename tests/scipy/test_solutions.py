@@ -42,6 +42,50 @@ def test_derivatives_of_any_order() -> None:
     assert float(mixed(tensor(8.0))) == pytest.approx(10 / 27 * 8 ** (-8 / 3))
 
 
+_STIFF = {"method": "Radau", "rtol": 1e-9, "atol": 1e-9}
+NESTED = {
+    "roots": lambda p: optimize.fsolve(
+        lambda x: x - optimize.fsolve(lambda y: y**3 - p * x, 1.0) / 2, 1.0
+    )[0],
+    "a root without x": lambda p: optimize.brentq(
+        lambda x: x - optimize.brentq(lambda y: y**3 - p, 0.0, 3.0) / 2, 0.0, 3.0
+    ),
+    "a minimum": lambda p: optimize.brentq(
+        lambda v: optimize.minimize(
+            lambda z: wg.sum((z - v * p) ** 2), [0.5], options={"gtol": 1e-11}
+        ).x[0] - 0.3, 0.01, 3.0,
+    ),
+    "a fit": lambda p: optimize.brentq(
+        lambda v: optimize.least_squares(lambda z: z - v * p, [0.5], gtol=1e-15).x[0] - 0.3,
+        *(0.01, 3.0),
+    ),
+    "an ODE": lambda p: optimize.brentq(
+        lambda v: integrate.solve_ivp(lambda t, y: -p * y, (0, 1), [v], **_STIFF).y[0, -1] - 1.0,
+        *(0.1, 9.0),
+    ),
+}  # fmt: skip
+TRUE = {
+    "roots": lambda p: (p / 8) ** 0.5,
+    "a root without x": lambda p: p ** (1 / 3) / 2,
+    "a minimum": lambda p: 0.3 / p,
+    "a fit": lambda p: 0.3 / p,
+    "an ODE": wg.exp,
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_solvers_within_solvers_in_both_modes(name: str) -> None:
+    """Newton's steps of the outer one, which move tangents, record nothing."""
+    program, true, p, one = NESTED[name], TRUE[name], tensor(1.2), tensor(1.0)
+    first, second = float(wg.grad(true)(p)), float(wg.grad(wg.grad(true))(p))
+    forward = lambda q: wg.jvp(program, (q,), (one,))[1]
+    assert float(forward(p)) == pytest.approx(first, rel=1e-6)
+    assert float(wg.grad(program)(p)) == pytest.approx(first, rel=1e-6)
+    assert float(wg.jvp(wg.grad(program), (p,), (one,))[1]) == pytest.approx(second, rel=1e-5)
+    assert float(wg.grad(forward)(p)) == pytest.approx(second, rel=1e-5)
+    assert float(wg.jvp(forward, (p,), (one,))[1]) == pytest.approx(second, rel=1e-5)
+
+
 def test_sources_that_are_computed_from_one_another_count_once() -> None:
     p = wg.tensor(2.0, dtype=wg.float64, requires_grad=True)
     q = p * p
@@ -55,6 +99,75 @@ def test_what_has_changed_since_is_an_error() -> None:
     p *= 2
     with pytest.raises(RuntimeError, match="has changed since"):
         root.backward()
+
+
+@pytest.mark.parametrize(
+    ("name", "run"),
+    {
+        "a key": lambda p, q, k: p[k],
+        "an exponent": lambda p, q, k: p[0] ** (2 + k),
+        "a factor": lambda p, q, k: 1 + (2 + k) * (p[0] - 1),
+        "the order": lambda p, q, k: (p[0] - q if k else q - p[0]) + 1,
+        "a transpose": lambda p, q, k: (p[:, None] * p if k else (p[:, None] * p).T)[0, 1] * q,
+    }.items(),
+)
+def test_closures_that_have_changed_since_without_other_values(name: str, run: Any) -> None:
+    """As those of loops, of which all see the last index; retrying does not help."""
+    one = wg.tensor([1.0, 1.0], dtype=wg.float64, requires_grad=True)
+    two = wg.tensor(1.0, dtype=wg.float64, requires_grad=True)
+    solvers = [
+        lambda f: optimize.fsolve(lambda x: x**3 - f(), [1.5])[0],
+        lambda f: optimize.minimize(lambda x: wg.sum((x - f()) ** 2), [1.5]).x[0],
+        lambda f: integrate.solve_ivp(lambda t, y: -f() * y, (0, 1), [1.0]).y[0, -1],
+    ]
+    for solve in solvers:
+        found = [solve(lambda: run(one, two, k)) for k in range(2)]  # noqa: B023
+        found[1].backward(retain_graph=True)
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="has changed since"):
+                found[0].backward(retain_graph=True)
+
+
+@pytest.mark.parametrize("method", ["RK45", "DOP853", "Radau", "LSODA"])
+def test_dense_outputs_are_of_one_equation(method: str) -> None:
+    rate = wg.tensor(1.0, dtype=wg.float64, requires_grad=True)
+    factor, limits = [1.0], {"rtol": 1e-9, "atol": 1e-9, "dense_output": True}
+    run = lambda: integrate.solve_ivp(
+        lambda t, y: -factor[0] * rate * y, (0, 3), [1.0], method=method, **limits
+    )
+    y = run().sol(rate)  # the very Tensor that the field uses: exp(-rate**2)
+    (slope,) = wg.autograd.grad(y.sum(), rate)
+    assert slope is not None and float(slope) == pytest.approx(-2 * np.exp(-1.0), rel=1e-5)
+    sol = run().sol
+    with wg.no_grad():
+        assert float(sol(0.5)[0]) == pytest.approx(np.exp(-0.5))
+    assert sol([0.5, 1.0]).shape == (1, 2)
+    factor[0] = 2.0
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="has changed since"):
+            sol(0.5)
+    sol = run().sol
+    with wg.no_grad():
+        rate *= 2
+    with pytest.raises(RuntimeError, match="has changed since"):
+        sol([0.5, 1.0])
+
+
+def test_jumps_that_parameters_move_have_no_derivative() -> None:
+    """A root at one moves, though the function only compares with the parameter."""
+    side = lambda x, p: wg.where(wg.asarray(x) < p, -1.0, 1.0)
+    two = lambda x, p: wg.sum(wg.where(x < p, (x - 3) ** 2, (x + 3) ** 2 + 50))
+    start = wg.asarray([0.3], dtype=wg.float64)
+    programs = [
+        lambda p: optimize.brentq(lambda x: side(x, p), 0.0, 3.0),
+        lambda p: optimize.root_scalar(lambda x: side(x, p), bracket=[0.0, 3.0]).root,
+        lambda p: optimize.minimize(lambda x: two(x, p), start, method="Nelder-Mead").x[0],
+    ]
+    for program in programs:
+        with pytest.raises(RuntimeError, match="no isolated solution"):
+            wg.grad(program)(tensor(1.0))
+    bent = lambda p: optimize.brentq(lambda x: wg.where(x < p, 1, 2) * (x - 1), 0.0, 1.5)
+    assert float(wg.grad(bent)(tensor(2.0))) == 0.0
 
 
 def test_plain_programs_are_scipys() -> None:

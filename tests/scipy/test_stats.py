@@ -131,3 +131,67 @@ def test_log_densities_are_pytorchs() -> None:
         )
         found = wg.grad(lambda p, own=own, x=x: own(x, *wg.unstack(p)))(tensor(parameters))
         assert found.numpy() == pytest.approx([float(g) for g in expected], rel=1e-10)
+
+
+def _slopes(name: str, method: str, x: float, *args: float) -> list[float]:
+    given = [wg.tensor(v, dtype=wg.float64, requires_grad=True) for v in args]
+    y = getattr(getattr(stats, name), method)(x, *given)
+    return [float(y.detach()), *(float(g) for g in wg.autograd.grad(y, given) if g is not None)]
+
+
+@pytest.mark.parametrize("name", ["beta", "cauchy", "expon", "gamma", "norm", "t", "uniform"])
+@pytest.mark.parametrize("method", ["pdf", "logpdf", "cdf", "sf", "logcdf", "logsf"])
+def test_a_location_that_is_nan_gives_nan(name: str, method: str) -> None:
+    shapes = {"beta": (1.0, 1.0), "gamma": (2.0,), "t": (3.0,)}.get(name, ())
+    found = getattr(getattr(stats, name), method)(0.5, *map(tensor, (*shapes, np.nan)))
+    assert np.isnan(float(found))
+
+
+def test_masses_of_many_ways() -> None:
+    """By n differences of SciPy's; ways whose exponential overflows are not computed with."""
+    found, h = _slopes("nbinom", "pmf", 600.0, 500.0, 0.5), 1e-3
+    low, high = scipy.stats.nbinom.pmf(600, [500 - h, 500 + h], 0.5)
+    assert found[1] == pytest.approx((high - low) / (2 * h), rel=1e-5)
+    assert _slopes("binom", "pmf", 1000.0, 2000.0, 1.0) == [0.0, 0.0, 0.0]
+    assert _slopes("binom", "logpmf", 4.0, 3.0, 1.0) == [-np.inf, 0.0, 0.0]
+
+
+def test_cauchys_density_far_away() -> None:
+    y = stats.cauchy.logpdf(tensor(1e300))
+    assert float(y) == pytest.approx(-np.log(np.pi) - 2 * np.log(1e300), rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("method", "x", "df", "slope"),
+    [  # by central differences of 60 digits
+        ("logsf", 1e7, 2.0, -15.464669241238308),
+        ("logsf", 1e9, 2.0, -20.069839427226384),
+        ("logsf", 1e12, 3.0, -26.721901124367882),
+        ("logsf", 1e8, 0.5, -18.696458007437442),
+        ("cdf", 2.0, 1e3, 0.1351049489460594e-6),
+        ("cdf", 2.0, 1e7, 0.1349774291058177e-14),
+        ("cdf", 2.0, 1e10, 0.134977416295793e-20),
+        ("cdf", 5.0, 1e7, 4.831904043299563e-19),
+        ("logpdf", 2.0, 1e3, -1.73673051125613e-6),
+        ("logpdf", 2.0, 1e7, -1.749998666667308e-14),
+    ],
+)
+def test_students_t_by_degrees_in_tails_and_near_the_normal(
+    method: str, x: float, df: float, slope: float
+) -> None:
+    function = lambda df: getattr(stats.t, method)(x, df)
+    place, h = tensor(df), 1e-4 * df
+    first = wg.grad(function)
+    assert float(first(place)) == pytest.approx(slope, rel=1e-9, abs=0)
+    two = float(first(tensor(df + h)) - first(tensor(df - h))) / (2 * h)
+    assert float(wg.grad(first)(place)) == pytest.approx(two, rel=1e-6, abs=0)
+    batch = wg.vmap(first)(wg.stack([place, place]))
+    assert batch.numpy() == pytest.approx(np.full(2, slope), rel=1e-9, abs=0)
+
+
+def test_students_quantiles_near_the_normal() -> None:
+    """By 1 / df: Cornish and Fisher's first term."""
+    z = scipy.stats.norm.ppf(0.9)
+    for df in (1e7, 1e9, 1e12):
+        slope = wg.grad(lambda u: stats.t.ppf(0.9, 1 / u))(tensor(1 / df))
+        assert float(slope) == pytest.approx((z**3 + z) / 4, rel=1e-6)

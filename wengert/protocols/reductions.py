@@ -142,7 +142,7 @@ def spread_over(reduce: Function) -> Function:
         # Elements are left out before they are squared: the slope of a NaN's square is NaN.
         away = _chosen(x - centre, where, 0)
         size = ew.abs(away)
-        number = _number(where, size, axis, keepdims) - freedom
+        number = ew.maximum(_number(where, size, axis, keepdims) - freedom, 0)
         if reduce is statistical.var:
             return statistical.sum(ew.square(size), axis=axis, keepdims=keepdims) / number
         axes = None if axis is None else as_axes(axis, away.ndim)

@@ -129,7 +129,7 @@ _BETA = (
 CONTINUOUS: dict[str, Law] = {
     "beta": Law(_beta, *_BETA, low=0.0, high=1.0, shapes="a b"),
     "cauchy": Law(
-        lambda y: -math.log(math.pi) - wg.log1p(y * y),
+        lambda y: -math.log(math.pi) - 2 * wg.log(wg.hypot(wg.ones_like(y), y)),
         lambda y: wg.atan2(wg.ones_like(y), -y) / math.pi,
         lambda q: -1 / wg.tan(math.pi * q),
     ),
@@ -188,7 +188,11 @@ def _mass(shapes: str, parts: Form, lower: str, upper: str, places: Form, **more
         end = (p == 0) if down is None else (p == 0) | ((p == 1) & (down != 0))
         there, inner = wg.where(end, p, 0.5), wg.where(end, 0.5, p)
         ways, up, down = parts(k, *others, there)
-        powers = wg.exp(ways) * there**up * (1 if down is None else (1 - there) ** down)
+        powers = (
+            wg.exp(wg.where(end, wg.minimum(ways, 600.0), 0.0))
+            * there**up
+            * (1 if down is None else (1 - there) ** down)
+        )
         return wg.where(end, powers, wg.exp(log(k, *others, inner)))
 
     cdf, sf = (lambda *given, name=name: EL[name](*places(*given)) for name in (lower, upper))

@@ -8,6 +8,7 @@ any order follow.
 
 import math
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -60,24 +61,50 @@ def _gamma_slope(xp: Any, a: Any, x: Any) -> Any:
 
 
 def student_log(xp: Any, df: Any, t: Any) -> Any:
-    """The logarithm of Student's density, which is the normal one of infinite ``df``."""
-    normal = df == math.inf
-    df, half = xp.where(normal, 1, df), xp.zeros_like(df) + 0.5
+    """The logarithm of Student's density, which is the normal one of infinite ``df``.
+
+    Near the normal one by series in ``1 / df``, since gamma functions cancel (DLMF 5.11.8).
+    """
+    near = (df == math.inf) | ((df > 1e3) & (t * t < 1e-3 * df))
+    v, z = xp.where(near, 1 / df, 0), xp.where(near, t * t, 0)
+    df, half, u = xp.where(near, 1, df), xp.zeros_like(df) + 0.5, z * v
+    series = (1 / 2 - u * (1 / 3 - u * (1 / 4 - u * (1 / 5 - u / 6)))) * u * z * (1 + v)
+    normal = (series - z * (1 + v) - v / 2 + v * v * v * (1 / 12 - v * v / 10)) / 2
     log = -(df + 1) / 2 * xp.log1p(t * t / df) - xp.log(df) / 2 - xp.betaln(df / 2, half)
-    return xp.where(normal, -t * t / 2 - math.log(2 * math.pi) / 2, log)
+    return xp.where(near, normal - math.log(2 * math.pi) / 2, log)
+
+
+#: Fisher's expansion of the distribution: polynomials in the square, times ``t / df**k``.
+_FISHER = (
+    (1 / 4, (1, 1)),
+    (1 / 96, (3, -7, -5, -3)),
+    (1 / 384, (1, -11, 14, 6, -3, -15)),
+    (1 / 92160, (15, -375, 2225, -2141, -939, -213, -915, 945)),
+)
 
 
 def _student_slope(xp: Any, df: Any, t: Any) -> Any:
-    """The derivative by ``df``, of an incomplete beta function; near 0 by the density there."""
+    """The derivative by ``df``: of an incomplete beta function, or of Fisher's expansion."""
     half, square = xp.zeros_like(df) + 0.5, t * t
     near, finite = square < 1e-14, (xp.abs(t) < math.inf) & (df < math.inf)
-    square, df = xp.where(near | ~finite, 1, square), xp.where(finite, df, 1)
-    place = square / (df + square)
-    by_place = _beta_density(xp, half, df / 2, place) * square / (df + square) ** 2
-    tail = _beta_slope(xp, half, df / 2, place, "b") / 4 - by_place / 2
+    normal = (df > 1e4) & finite & (square * square < 0.1 * df)
+    v, z, total = xp.where(normal, 1 / df, 0), xp.where(normal, square, 0), 0 * square
+    for k in range(4, 0, -1):
+        factor, row = _FISHER[k - 1]
+        total = (total + k * factor * reduce(lambda p, c: p * z + c, row)) * v
+    like_normal = xp.where(normal, t, 0) * xp.exp(-z / 2) * total * v / math.sqrt(2 * math.pi)
+    other = near | normal | ~finite
+    square, df = xp.where(other, 1, square), xp.where(finite & ~normal, df, 1)
+    far, whole = square > df, df + square  # the small one of two parts keeps its digits
+    a, b = xp.where(far, df / 2, half), xp.where(far, half, df / 2)
+    place = xp.where(far, df, square) / whole
+    by_place = _beta_density(xp, a, b, place) * (square / whole) / whole
+    tail = _beta_slope(xp, a, b, place, far) / 4
+    tail = xp.where(far, -tail, tail) - by_place / 2
     mean = xp.digamma((df + 1) / 2) - xp.digamma(df / 2) - 1 / df
     start = xp.where(near, t, 0) * xp.exp(student_log(xp, df, 0 * square)) * mean / 2
     found = xp.where(near, start, xp.where(t < 0, -tail, tail))
+    found = xp.where(normal, like_normal, found)
     return xp.where(finite, found, xp.zeros_like(found))
 
 
@@ -115,8 +142,8 @@ def _beta_density(xp: Any, a: Any, b: Any, x: Any) -> Any:
     return xp.where(inside, xp.exp(log), edge + 0 * x)
 
 
-def _beta_slope(xp: Any, a: Any, b: Any, x: Any, by: str) -> Any:
-    """The derivative of the lower function by ``a`` or ``b``."""
+def _beta_slope(xp: Any, a: Any, b: Any, x: Any, by_a: Any) -> Any:
+    """The derivative of the lower function by ``a``, or else ``b``."""
     inside = (x > 0) & (x < 1) & (a > 0) & (b > 0)
     a, b, y = xp.where(inside, a, 1), xp.where(inside, b, 1), xp.where(inside, x, 0.5)
     lower = y * (a + b) < a
@@ -125,7 +152,7 @@ def _beta_slope(xp: Any, a: Any, b: Any, x: Any, by: str) -> Any:
     width = (p + q) * t * rest
     fall = p - (p + q) * t + xp.minimum(width, xp.sqrt(width))  # at the start, and p at the end
     log, log_rest, whole = xp.log(t), xp.log(rest), xp.digamma(p + q)
-    first = lower if by == "a" else ~lower
+    first = lower == by_a
     mean = xp.where(first, xp.digamma(p), xp.digamma(q)) - whole
     total = 0 * y
     for place, weight in _TAIL:
@@ -140,11 +167,11 @@ def _beta_slope(xp: Any, a: Any, b: Any, x: Any, by: str) -> Any:
 
 def _beta_integral(name: str, inverse: str, sign: int) -> None:
     def by(shape: str) -> Any:
-        return lambda xp, g, a, b, x: sign * g * _beta_slope(xp, a, b, x, shape)
+        return lambda xp, g, a, b, x: sign * g * _beta_slope(xp, a, b, x, shape == "a")
 
     def back(shape: str) -> Any:
         return lambda xp, g, a, b, out: (
-            -g * _beta_slope(xp, a, b, out, shape) / _beta_density(xp, a, b, out)
+            -g * _beta_slope(xp, a, b, out, shape == "a") / _beta_density(xp, a, b, out)
         )
 
     x = lambda xp, g, a, b, x: sign * g * _beta_density(xp, a, b, x)

@@ -21,9 +21,15 @@ from wengert.scipy.naming import like_first, plain, tensors_in, tracked, values_
 from wengert.tape.autograd import grad
 from wengert.tape.callbacks import call_back
 from wengert.tape.function import Function
-from wengert.tape.grad_mode import enable_grad, following, is_grad_enabled, unrecorded
+from wengert.tape.grad_mode import (
+    enable_grad,
+    following,
+    is_grad_enabled,
+    tangents_flow,
+    unrecorded,
+)
 from wengert.tape.node import Node, Output, is_lifted, tick, walk
-from wengert.tape.observers import Observer
+from wengert.tape.observers import Observer, observed_by
 from wengert.tape.sweep import leading_to, recorded_sweep, sweep
 from wengert.tape.tensor import Tensor, untracked, with_node
 
@@ -82,10 +88,23 @@ def _arrays(x: Any) -> Iterator[Any]:
         yield np.asarray(x)
 
 
-def saved_by(run: Tensor, start: int) -> list[Any]:
-    """The arrays that derivatives of a run are computed with."""
+def _facts(x: Any) -> Any:
+    """What is saved beside arrays and floats, such as keys, axes and whole exponents."""
+    if isinstance(x, tuple | list):
+        return [*map(_facts, x)]
+    plain = x is None or isinstance(x, int | str | slice)
+    return "" if hasattr(x, "dtype") or isinstance(x, float) else repr(x if plain else type(x))
+
+
+def saved_by(run: Tensor, start: int, *places: Any) -> tuple[list[Any], list[Any]]:
+    """The arrays that derivatives of a run at places are computed with, and its operations."""
     nodes = sorted(walk([run._node], start), key=lambda node: node.number)
-    return [*_arrays([node.values() for node in nodes])]
+    at = {x._node: -i for i, x in enumerate(places, 1) if isinstance(x, Tensor)}
+    at |= {node: -i for i, node in enumerate(nodes, 1 + len(places))}
+    parents = [[n and at.get(n, n.number) for n in node.parents] for node in nodes]
+    saved = [node.values() for node in nodes]
+    names = [node.name() for node in nodes]
+    return [*_arrays(saved)], [*zip(names, parents, map(_facts, saved), strict=True)]
 
 
 def put_on_tape(residual: Residual, place: Tensor) -> tuple[Tensor, list[Node]]:
@@ -169,10 +188,11 @@ class _Solution(Function):
             change = np.reshape(values_of(run, label) - values, -1)
             step = np.linalg.solve(values_of(jacobian, label), change)
             small = np.abs(step).max(initial=0) <= 1e-14 + 1e-8 * np.abs(values_of(x, "")).max()
-            again = saved_by(run, start)
-            same = set(found) == set(sources) and [*map(np.shape, again)] == [*map(np.shape, saved)]
+            (again, facts), (before, known) = saved_by(run, start, place), saved
+            same = set(found) == set(sources) and facts == known
+            same = same and [*map(np.shape, again)] == [*map(np.shape, before)]
             near = lambda a, b: np.allclose(a, b, 1e-6, 1e-9, equal_nan=True)
-            if not (same and small and all(map(near, again, saved))):
+            if not (same and small and all(map(near, again, before))):
                 raise RuntimeError(CHANGED.format(label))
             weight = wg.linalg.solve(wg.conj(jacobian.T), wg.reshape(g, (-1,)))
             targets = [*sources, cast(Node, place._node)]
@@ -206,10 +226,14 @@ def solution(label: str, residual: Residual, x: Any, given: Iterable[Any] = ()) 
     given, x = list(given), np.asarray(x, dtype=np.float64)
     found = like_first(given, x).detach()
     if not is_grad_enabled():
-        return found
+        # As inside another solver's steps of Newton's method, which move tangents.
+        if not (tangents_flow() and is_lifted(as_tensor(residual(found))._array)):
+            return found
+        with enable_grad():
+            return untracked(solution(label, residual, x, given)._array)
     leaf = found.detach().requires_grad_()
     start, (run, sources) = tick(), put_on_tape(residual, leaf)
-    saved = saved_by(run, start)
+    saved = saved_by(run, start, leaf)
     lifted = run._array if is_lifted(run._array) else None
     if run.size != x.size:
         raise ValueError(
@@ -263,7 +287,7 @@ class Called(Observer):
     ----------
     tensors, answers, tracked, compared : bool
         Whether it is called with Tensors, has returned some, and some that are tracked; and whether
-        it has compared tracked Tensors, if it is an observer then.
+        it has compared tracked Tensors.
     """
 
     def __init__(
@@ -282,7 +306,8 @@ class Called(Observer):
         if self.tensors:
             x = like_first(self.given, np.array(args[self.at]))
             args = (*args[: self.at], x, *args[self.at + 1 :])
-        result = call_back(self.function, *args, **keywords)
+        with observed_by(self):
+            result = call_back(self.function, *args, **keywords)
         self.answers = self.answers or bool(tensors_in(result))
         self.tracked = self.tracked or tracked(result)
         if self.pair:
@@ -306,4 +331,6 @@ class Called(Observer):
 
     def solved(self, x: Any, residual: Residual) -> Any:
         """The solution that SciPy has found, in the kind of the program, with derivatives."""
-        return solution(self.label, residual, x, self.given) if self.tracked else self.in_kind(x)
+        if not (self.tracked or self.compared):  # what was only compared may move jumps
+            return self.in_kind(x)
+        return solution(self.label, residual, x, self.given)

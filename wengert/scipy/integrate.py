@@ -85,7 +85,7 @@ def solve_ivp(
         found.y = wg.stack([*(step.y for step in path.steps), path.last], axis=-1)
     else:
         found.t = inexact(t_eval)[0] if tensors_in(t_eval) else found.t
-        found.y = path(found.t) if len(found.t) else found.y
+        found.y = path(found.t, new=True) if len(found.t) else found.y
     found.sol = path if dense_output else None
     return found
 
@@ -142,7 +142,7 @@ def odeint(
         span = times[0], times[-1]
         solved = _scipy.solve_ivp(field, span, start, kind, dense_output=True, **limits)
         path = _path(field, solved, (places[0], places[-1]), y0, kind)
-        y = wg.matrix_transpose(path(places))
+        y = wg.matrix_transpose(path(places, new=True))
     return (y, info) if full_output else y
 
 

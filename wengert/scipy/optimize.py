@@ -21,6 +21,7 @@ from wengert.func.jacobians import jacobian
 from wengert.ops.operands import operands
 from wengert.scipy.implicit import Called, Residual, as_tensor, gradient_of
 from wengert.scipy.naming import inexact, like_first, plain, publish, tensors_in, tracked, values_of
+from wengert.tape.observers import observed_by
 from wengert.tape.tensor import Tensor
 
 _INFINITE = (-np.inf, np.inf)
@@ -180,7 +181,8 @@ def minimize(
 
     limits = [*_constraint_values(constraints, place)]
     if called.tensors:  # the tape's minimiser records nothing
-        called.tracked = tracked(value(place))
+        with observed_by(called):
+            called.tracked = tracked(value(place))
     called.tracked = called.tracked or tracked(*edges.edges, *limits)
     if called.tracked and limits:
         raise NotImplementedError(

@@ -105,7 +105,7 @@ class _Univariate(_Family):
         first = "k" if self._whole else first
         bound = self._bind(f"{first} {self._words}", args, keywords)
         x, *shapes, loc, scale = inexact(*({**bound, "scale": 1.0} | bound).values())
-        valid = reduce(lambda a, b: a & b, self._law.valid(*shapes), scale > 0)
+        valid = reduce(lambda a, b: a & b, self._law.valid(*shapes), (scale > 0) & (loc == loc))
         safe = [0.5 if name == "p" else 1.0 for name in self._law.shapes.split()]
         shapes = [wg.where(valid, s, other) for s, other in zip(shapes, safe, strict=True)]
         return x, shapes, loc, wg.where(valid, scale, 1.0), valid
@@ -138,6 +138,7 @@ class _Univariate(_Family):
                 ends = self._inside(y, (y == low) | (y == high) & ~far), *shapes
                 at_ends = form(*wg.broadcast_arrays(*(z.detach() for z in ends)))
                 within = inside & ~wg.isinf(at_ends)
+            shapes = [wg.where(within, s, s.detach()) for s in shapes]
             value = form(*wg.broadcast_arrays(self._inside(y, within), *shapes))
             if has_ends:
                 value = wg.where(within, value, at_ends)

@@ -16,6 +16,7 @@ from wengert.func.checkpoint import checkpoint
 from wengert.func.jacobians import jacobian
 from wengert.scipy.implicit import CHANGED, saved_by, solution, sources_of
 from wengert.scipy.naming import like_first, values_of
+from wengert.tape.grad_mode import is_grad_enabled, set_grad_enabled
 from wengert.tape.node import tick
 from wengert.tape.tensor import Tensor
 
@@ -134,10 +135,11 @@ class _Once:
     def __call__(self, *args: Any) -> Any:
         start, found = tick(), self.run(*args)
         sources = sorted(node.number for node in sources_of(found, start, *args))
-        arrays = [np.asarray(values_of(found, self.label)), *saved_by(found, start)]
-        seen = hash(b"".join([x.tobytes() for x in arrays])), sources
-        old, self.seen = self.seen or seen, seen
-        if seen != old:
+        arrays, facts = saved_by(found, start, *args)
+        arrays.append(np.asarray(values_of(found, self.label)))
+        seen = hash(b"".join([x.tobytes() for x in arrays])), sources, repr(facts)
+        self.seen = self.seen or seen
+        if seen != self.seen:
             raise RuntimeError(CHANGED.format(self.label))
         return found
 
@@ -149,18 +151,25 @@ class Trajectory:
         self, kind: type[Step], field: Callable[..., Any], times: Any, y: Any, label: str
     ) -> None:
         self.steps: list[Step] = []
+        self._once: list[_Once] = []
         for start, stop in times:
             self.steps.append(kind(field, start, stop - start, y, label))
-            y = checkpoint(_Once(self.steps[-1].end, label))
-        self.last, self.label = y, label
+            self._once.append(_Once(self.steps[-1].end, label))
+            y = checkpoint(self._once[-1])
+        self.last, self.label, self._recorded = y, label, is_grad_enabled()
         self._ends = np.array([float(values_of(pair[1], label)) for pair in times])
         self._sign = 1 if self._ends[-1] >= float(values_of(times[0][0], label)) else -1
 
-    def __call__(self, t: Any) -> Any:
+    def __call__(self, t: Any, new: bool = False) -> Any:
+        """The solution at times; the equation has to be that of the steps, unless it is new."""
         values = np.asarray(values_of(t, self.label), dtype=np.float64)
         at = np.searchsorted(self._sign * self._ends, self._sign * values)
-        steps = [self.steps[i] for i in np.minimum(at, len(self.steps) - 1).ravel()]
+        at = np.minimum(at, len(self.steps) - 1).ravel()
+        with set_grad_enabled(self._recorded):
+            for i in () if new else {*at.tolist()}:
+                self._once[i]()
+        steps = [self.steps[i] for i in at]
         if values.ndim == 0:
-            return checkpoint(_Once(steps[0].at, self.label), t)
+            return checkpoint(_Once(steps[0].at, self.label), t * 1)  # a Tensor of its own
         parts = [checkpoint(_Once(s.at, self.label), t[i]) for i, s in enumerate(steps)]
         return wg.stack(parts, axis=-1)
