@@ -118,6 +118,9 @@ def test_closures_that_have_changed_since_without_other_values(name: str, run: A
     solvers = [
         lambda f: optimize.fsolve(lambda x: x**3 - f(), [1.5])[0],
         lambda f: optimize.minimize(lambda x: wg.sum((x - f()) ** 2), [1.5]).x[0],
+        lambda f: optimize.fsolve(
+            lambda x: x - optimize.brentq(lambda y: y**3 - f(), 0.0, 3.0) / 2, [1.5]
+        )[0],
         lambda f: integrate.solve_ivp(lambda t, y: -f() * y, (0, 1), [1.0]).y[0, -1],
     ]
     for solve in solvers:

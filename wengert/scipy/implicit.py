@@ -96,13 +96,23 @@ def _facts(x: Any) -> Any:
     return "" if hasattr(x, "dtype") or isinstance(x, float) else repr(x if plain else type(x))
 
 
+def _values(node: Node) -> Any:
+    """What a node has saved; of a solution within, what its own run has, but for outer parents."""
+    values = node.values()
+    known = getattr(values[0] if values else None, "equations", None)
+    if known is None:
+        return values
+    arrays, facts = known[-1]
+    return arrays, [(name, [min(n or 0, 0) for n in own], rest) for name, own, rest in facts]
+
+
 def saved_by(run: Tensor, start: int, *places: Any) -> tuple[list[Any], list[Any]]:
     """The arrays that derivatives of a run at places are computed with, and its operations."""
     nodes = sorted(walk([run._node], start), key=lambda node: node.number)
     at = {x._node: -i for i, x in enumerate(places, 1) if isinstance(x, Tensor)}
     at |= {node: -i for i, node in enumerate(nodes, 1 + len(places))}
     parents = [[n and at.get(n, n.number) for n in node.parents] for node in nodes]
-    saved = [node.values() for node in nodes]
+    saved = [*map(_values, nodes)]
     names = [node.name() for node in nodes]
     return [*_arrays(saved)], [*zip(names, parents, map(_facts, saved), strict=True)]
 
