@@ -622,3 +622,29 @@ def test_arrays_that_can_not_be_read_anew_are_refused() -> None:
     for function in functions:
         with pytest.raises(CompileError, match="can't be read anew in each call; pass it"):
             wg.compile(function)(X)
+
+
+@pytest.mark.parametrize("dtype", [wg.float32, wg.float64, wg.complex128], ids=str)
+@pytest.mark.parametrize(
+    "name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "NAdam", "RAdam", "Lion"]
+)
+def test_a_parameter_without_axes(name: str, dtype: Any) -> None:
+    """NumPy makes numbers of its own of the optimiser's arrays."""
+
+    def run(compiled: bool) -> Any:
+        p = wg.nn.Parameter(wg.asarray(1.5, dtype=dtype))
+        more = {"momentum": 0.9} if name == "SGD" else {}
+        optimizer = getattr(wg.optim, name)([p], lr=0.1, **more)
+
+        def step(x: Any) -> Any:
+            optimizer.zero_grad()
+            loss = wg.sum(wg.abs(x - p) ** 2)
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        f = wg.compile(step) if compiled else step
+        return [(f(X * i), p.detach() + 0) for i in range(6)]
+
+    for ours, eager in zip(run(True), run(False), strict=True):
+        assert all(map(same_bits, ours, eager))

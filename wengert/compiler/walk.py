@@ -545,6 +545,8 @@ class _Walk:
                     if type(part) in NUMBERS:
                         count = shared.setdefault((key, type(part), part), len(state.numbers))
                         self.number(place, count)
+                    elif isinstance(part, np.generic):  # of a parameter without axes
+                        self.array(part, place, place.name, True)
                     else:
                         self.visit(part, place, place.name, True)
         for key, part in space.items():
