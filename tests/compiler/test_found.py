@@ -237,6 +237,26 @@ Change = Callable[[Any], object]
 HELD: dict[str, tuple[Callable[[], Any], Callable[..., Any], Change]] = {
     "a method of a named tuple": (lambda: Batch(X), lambda x, o: o.scaled(), scaled),
     "a method of an enum": (lambda: Mode.A, of_object, scaled),
+    "a method of an enum in a tuple": (
+        lambda: (Mode.A, 2),
+        lambda x, o: o[0].scaled(x),
+        scaled,
+    ),
+    "a method of an enum that is a default": (
+        lambda: lambda x, mode=Mode.A: mode.scaled(x),
+        lambda x, o: o(x),
+        scaled,
+    ),
+    "an attribute of an enum in a tuple": (
+        lambda: (with_k(Mode.B), 2),
+        lambda x, o: x * o[0].k,
+        lambda o: to_three(o[0]),
+    ),
+    "an attribute of an enum by its value": (
+        lambda: type(with_k(Enum("Made", "ONE TWO")(2))),
+        lambda x, o: x * o(2).k,
+        lambda o: to_three(o(2)),
+    ),
     "a method of a Parameter": (lambda: Parameter(X), lambda x, o: o.scaled(), scaled),
     "an attribute of a Parameter": (lambda: Parameter(X), by_k, to_three),
     "a method of a Decimal": (lambda: Exactly(1), of_object, scaled),

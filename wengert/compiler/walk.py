@@ -254,6 +254,9 @@ class _Walk:
             self.fact(name, Exact(x))
             if place is not None:
                 self.state.held.append((place, x))
+            for i, part in enumerate(x):
+                if isinstance(part, tuple | Enum):
+                    self.visit(part, None, item_name(name, i))
             return
         self.fact(name, (Identity(type(x)), len(x)))
         if place is None:
@@ -432,7 +435,8 @@ class _Walk:
                     called = (callable(x) or hasattr(x, "__func__")) and (made or key != "__init__")
                 else:
                     called = self.every or any(hasattr(each, key) for each in others)
-                if not (called or key in self.names) or key in _SKIPPED:
+                called |= key in self.names or key == "_member_map_"  # of an enum, by value
+                if not called or key in _SKIPPED:
                     continue
                 if type(x) is MemberDescriptorType or (key in _OF_DATACLASSES and _generated(x)):
                     continue
