@@ -2,8 +2,10 @@
 
 import dataclasses
 import functools
+import io
 import json
 import operator
+import random
 import statistics
 import sys
 import threading
@@ -59,6 +61,31 @@ class Parameter(wg.nn.Parameter):
 
     def scaled(self) -> Any:
         return self.detach() * SCALE
+
+
+class Loader:
+    """An iterator of its own."""
+
+    def __init__(self) -> None:
+        self.k, self.h = 2.0, X
+
+    def __iter__(self) -> "Loader":
+        return self
+
+    def __next__(self) -> Any:
+        self.h = self.h + 1
+        return self.h
+
+    def scaled(self, x: Any) -> Any:
+        return x * SCALE
+
+
+class Random(random.Random):
+    pass
+
+
+class File(io.StringIO):
+    pass
 
 
 class Whole(int):
@@ -396,6 +423,14 @@ HELD: dict[str, tuple[Callable[[], Any], Callable[..., Any], Change]] = {
         lambda x, o: x * abs(-2.0),
         lambda o: globals().update(abs=lambda x: 3.0),
     ),
+    "an attribute of an iterator": (Loader, by_k, to_three),
+    "a method of an iterator": (Loader, of_object, scaled),
+    "a Tensor of an iterator": (
+        Loader,
+        lambda x, o: x + o.h,
+        lambda o: setattr(o, "h", wg.zeros(3)),
+    ),
+    "an attribute of a generator": (lambda: with_k(Random(0)), by_k, to_three),
     "the order of parameters": (
         Pair,
         lambda x, o: x + next(iter(o.parameters())).detach(),
@@ -471,6 +506,11 @@ UNSEEN: dict[str, tuple[Callable[[], Any], Callable[..., Any], str]] = {
     "a part of a thread": (Local, lambda x, o: x * o.k, "o is a Local"),
     "a context": (lambda: ContextVar("k", default=2.0), lambda x, o: x * o.get(), "o is a Context"),
     "an array of Python's": (lambda: bytearray(b"2"), lambda x, o: x * o[0], "o is a bytearray"),
+    "a user's iterator in C": (
+        lambda: File("2"),
+        lambda x, o: x * float(o.getvalue()),
+        "o is a File",
+    ),
     "a weak reference": (lambda: weakref.ref(Plain), lambda x, o: x * o().k, "pass what it needs"),
     "a reader of attributes": (
         lambda: operator.attrgetter("k"),

@@ -25,6 +25,7 @@ from types import (
     MethodType,
     MethodWrapperType,
     ModuleType,
+    WrapperDescriptorType,
 )
 from typing import Any
 
@@ -314,9 +315,11 @@ class _Walk:
                 if class_of_user(base) and "__init__" in vars(base):
                     at = Place(vars(base), "__init__", f"{base.__name__}.__init__")
                     self.visit(at.get(), at, at.name)
-        elif isinstance(x, GENERATORS) or hasattr(kind, "__next__"):
+        elif isinstance(x, GENERATORS) or (hasattr(kind, "__next__") and not class_of_user(kind)):
             self.fact(name, Identity(kind))
             self.state.randoms.append((name, x))
+            if class_of_user(kind):
+                self.attributes(x, kind, name)
             if hasattr(kind, "__next__"):
                 self.state.unseen.append(f"{name}, a {kind.__name__}")
         elif hasattr(kind, "_given"):  # a compiled function
@@ -577,6 +580,10 @@ def _traits(kind: type) -> tuple[bool, bool, bool]:
     walked = mine or kind.__module__.startswith(_OWN) or package_of(kind.__module__) not in _STILL
     written = kind.__dictoffset__ or any("__slots__" in vars(base) for base in bases)
     opaque = walked and not written and not hasattr(kind, "__get__")
+    # Iterators in C, of which a user's class inherits.
+    opaque |= mine and any(
+        type(vars(base).get("__next__")) is WrapperDescriptorType for base in bases
+    )
     others = [base for base in bases if not class_of_user(base) and "__dict__" in vars(base)]
     whole = not mine or is_dataclass(kind)
     whole |= any(package_of(base.__module__) not in _STILL for base in others)
