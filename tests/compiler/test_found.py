@@ -224,6 +224,29 @@ def within(x: Any, o: Any) -> Any:
         return x * given[0]
 
 
+def imported_from_here(x: Any, o: Any) -> Any:
+    from .found_settings import k  # type: ignore[import-not-found]
+
+    return x * k
+
+
+def settings_here(k: float = 2.0) -> None:
+    module = sys.modules.setdefault(f"{__package__}.found_settings", ModuleType("found_settings"))
+    module.k = k  # type: ignore[attr-defined]
+
+
+class Made:
+    def __init__(self, k: float) -> None:
+        self.k = k * SCALE
+
+    @classmethod
+    def of(cls, k: float) -> Any:
+        return cls(k)
+
+    def scaled(self, x: Any) -> Any:
+        return x * self.of(1.0).k
+
+
 def settings() -> Any:
     module = sys.modules["tests_found_settings"] = ModuleType("tests_found_settings")
     module.k = 2.0  # type: ignore[attr-defined]
@@ -423,6 +446,12 @@ HELD: dict[str, tuple[Callable[[], Any], Callable[..., Any], Change]] = {
         lambda x, o: x * abs(-2.0),
         lambda o: globals().update(abs=lambda x: 3.0),
     ),
+    "what is imported inside from a package": (
+        settings_here,
+        imported_from_here,
+        lambda o: settings_here(3.0),
+    ),
+    "what a class method makes": (lambda: Made(1.0), of_object, scaled),
     "an attribute of an iterator": (Loader, by_k, to_three),
     "a method of an iterator": (Loader, of_object, scaled),
     "a Tensor of an iterator": (

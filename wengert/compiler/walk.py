@@ -338,6 +338,8 @@ class _Walk:
             for key in parts:
                 called = "self" if kind is MethodType and name == x.__name__ else f"{name}.{key}"
                 self.visit(getattr(x, key), None, name if key == "__func__" else called)
+            if isinstance(x, classmethod):
+                self.names.add("type")  # it may make objects
         else:
             self.instance(x, name)
 
@@ -366,11 +368,14 @@ class _Walk:
             self.names.update(names)
             self.state.held.append((Place(x, "__code__", f"{name}.__code__", "attr"), code))
             self.named(space, "", names)
-            for key in sorted(names.difference(space)):
-                if key in _BUILTINS:  # which a global would hide
-                    self.state.held.append((Place(space, key, key), Missing))
-                elif key in sys.modules and of_user(key):  # imported in the function
-                    self.visit(sys.modules[key], None, key)
+            for key in sorted(names & _BUILTINS - space.keys()):  # which a global would hide
+                self.state.held.append((Place(space, key, key), Missing))
+            package = str(space.get("__package__") or "").split(".")
+            above = [".".join(package[:i]) for i in range(1, len(package) + 1)]
+            for key in sorted(names):  # imported in the function, perhaps from a package above it
+                for module in (key, *[f"{each}.{key}".rstrip(".") for each in above]):
+                    if module in sys.modules and of_user(module):
+                        self.visit(sys.modules[module], None, module)
         self.own(x, name, wrapped=mine)
 
     def own(self, x: Any, name: str, *, wrapped: bool = True) -> None:
