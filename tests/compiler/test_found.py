@@ -84,6 +84,14 @@ class Random(random.Random):
     pass
 
 
+class Scales(wg.data.Dataset[Any]):
+    def __len__(self) -> int:
+        return 3
+
+    def __getitem__(self, i: int) -> Any:
+        return i * SCALE
+
+
 class File(io.StringIO):
     pass
 
@@ -452,6 +460,16 @@ HELD: dict[str, tuple[Callable[[], Any], Callable[..., Any], Change]] = {
         lambda o: settings_here(3.0),
     ),
     "what a class method makes": (lambda: Made(1.0), of_object, scaled),
+    "the Tensors of a data set": (
+        lambda: wg.data.TensorDataset(X),
+        lambda x, o: x * o[2][0],
+        lambda o: setattr(o, "tensors", (-X,)),
+    ),
+    "a subset of a user's data set": (
+        lambda: wg.data.Subset(Scales(), [1, 2]),
+        lambda x, o: x * o[0],
+        scaled,
+    ),
     "an attribute of an iterator": (Loader, by_k, to_three),
     "a method of an iterator": (Loader, of_object, scaled),
     "a Tensor of an iterator": (

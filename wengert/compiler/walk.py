@@ -73,7 +73,7 @@ _MAKING = frozenset({"type", "__class__", "replace", "_replace", "copy", "deepco
 #: Attributes of modules that Wengert reads.
 _OF_MODULES = frozenset({"training", "_buffers", "_hooks"})
 #: Packages of Wengert whose objects are walked.
-_OWN = ("wengert.nn", "wengert.optim", "wengert.amp", "wengert.distributed", "wengert.func")
+_OWN = tuple(f"wengert.{room}" for room in ("nn", "optim", "amp", "distributed", "func", "data"))
 #: Packages of objects that never change, or that do nothing to a program.
 _STILL = frozenset(
     ["numpy", "builtins", "typing", "types", "re", "pathlib", "enum", "abc", "torch", "jax"]
