@@ -11,6 +11,7 @@ import sys
 import threading
 import types
 import weakref
+from abc import ABCMeta
 from collections import ChainMap, UserDict, defaultdict
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -90,6 +91,69 @@ class Scales(wg.data.Dataset[Any]):
 
     def __getitem__(self, i: int) -> Any:
         return i * SCALE
+
+
+class Called:
+    """Objects that are called by what is no function."""
+
+    def by(self, k: float, x: Any) -> Any:
+        return x * k * SCALE
+
+    __call__ = functools.partialmethod(by, 2.0)
+
+
+class CalledByProperty:
+    @property
+    def __call__(self) -> Any:
+        return lambda x: x * SCALE
+
+
+class CalledByTypes:
+    @functools.singledispatchmethod
+    def __call__(self, x: Any) -> Any:
+        return x * SCALE
+
+
+class Partial(functools.partial[Any]):
+    def __call__(self, x: Any) -> Any:
+        return x * SCALE
+
+
+class Property(property):
+    def __get__(self, x: Any, kind: Any = None) -> Any:
+        return SCALE
+
+
+class Static(staticmethod):  # type: ignore[type-arg]
+    def __get__(self, x: Any, kind: Any = None) -> Any:
+        return lambda: SCALE
+
+
+class Cached(functools.cached_property[Any]):
+    def __get__(self, x: Any, kind: Any = None) -> Any:
+        return SCALE
+
+
+class Module(ModuleType):
+    @property
+    def k(self) -> float:
+        return SCALE
+
+
+class Extended:
+    a = Property(lambda self: 1.0)
+    b = Static(lambda: 1.0)
+    c = Cached(lambda self: 1.0)
+
+
+class Shown:
+    def __repr__(self) -> str:
+        return f"{SCALE}"
+
+
+def executed() -> Any:
+    exec("class Made: k = 2.0", space := {})
+    return space["Made"]
 
 
 class File(io.StringIO):
@@ -470,6 +534,22 @@ HELD: dict[str, tuple[Callable[[], Any], Callable[..., Any], Change]] = {
         lambda x, o: x * o[0],
         scaled,
     ),
+    "a partial method that is called": (Called, lambda x, o: o(x), scaled),
+    "a property that is called": (CalledByProperty, lambda x, o: o(x), scaled),
+    "a method by types that is called": (CalledByTypes, lambda x, o: o(x), scaled),
+    "a partial of a class": (lambda: Partial(abs), lambda x, o: o(x), scaled),
+    "a property of a class": (Extended, lambda x, o: x * o.a, scaled),
+    "a static method of a class": (Extended, lambda x, o: x * o.b(), scaled),
+    "a cached property of a class": (Extended, lambda x, o: x * o.c, scaled),
+    "a module of a class": (lambda: Module("m"), by_k, scaled),
+    "a text of an object": (Shown, lambda x, o: x * float(str(o)), scaled),
+    "a class that exec makes": (executed, by_k, to_three),
+    "an object of a class that exec makes": (
+        lambda: executed()(),
+        by_k,
+        lambda o: to_three(type(o)),
+    ),
+    "a class that a metaclass makes": (lambda: ABCMeta("Made", (), {"k": 2.0}), by_k, to_three),
     "an attribute of an iterator": (Loader, by_k, to_three),
     "a method of an iterator": (Loader, of_object, scaled),
     "a Tensor of an iterator": (

@@ -95,15 +95,18 @@ _CHANGING = (
     *(ContextVar, MappingView, ABCPolyBase, functools._lru_cache_wrapper),
 )
 #: The attributes of objects which lead on to the rest of what they are.
-_PARTS: list[tuple[Any, tuple[str, ...]]] = [
+_PARTS: list[tuple[type, tuple[str, ...]]] = [
     (MethodType, ("__func__", "__self__")),
-    (staticmethod | classmethod, ("__func__",)),
+    (staticmethod, ("__func__",)),
+    (classmethod, ("__func__",)),
     (property, ("fget", "fset", "fdel")),
     (functools.cached_property, ("func",)),
     (slice, ("start", "stop", "step")),
     (functools.partialmethod, ("func", "args", "keywords")),
     (functools.singledispatchmethod, ("dispatcher",)),
 ]
+#: Classes with a way of their own, of which a user's may have more.
+_EXTENDED = (functools.partial, ModuleType, *GENERATORS, *[kinds for kinds, _ in _PARTS[1:]])
 _BUILTINS = frozenset(vars(builtins))
 
 
@@ -278,6 +281,8 @@ class _Walk:
         kind = type(x)
         if not self.first(x, name):
             return
+        if isinstance(x, _EXTENDED) and class_of_user(kind):
+            self.attributes(x, kind, name)
         if kind is FunctionType:
             mine = of_user(x.__globals__.get("__name__"))
             # Functions of a library may share their code, and differ in what is in their cells.
@@ -318,8 +323,6 @@ class _Walk:
         elif isinstance(x, GENERATORS) or (hasattr(kind, "__next__") and not class_of_user(kind)):
             self.fact(name, Identity(kind))
             self.state.randoms.append((name, x))
-            if class_of_user(kind):
-                self.attributes(x, kind, name)
             if hasattr(kind, "__next__"):
                 self.state.unseen.append(f"{name}, a {kind.__name__}")
         elif hasattr(kind, "_given"):  # a compiled function
@@ -440,7 +443,8 @@ class _Walk:
             for key in [*space]:
                 x, special = space[key], key.startswith("__")
                 if special:
-                    called = (callable(x) or hasattr(x, "__func__")) and (made or key != "__init__")
+                    called = hasattr(type(x), "__get__") or callable(x)
+                    called &= made or key != "__init__"
                 else:
                     called = self.every or any(hasattr(each, key) for each in others)
                 called |= key in self.names or key == "_member_map_"  # of an enum, by value
@@ -569,9 +573,9 @@ class _Walk:
 
 
 #: Methods that a dataclass, all of whose fields are compared, may have from its decorator.
-_OF_DATACLASSES = frozenset({"__eq__", "__hash__", "__setattr__", "__delattr__"})
-#: Methods that no computation calls, and what is no state.
-_SKIPPED = frozenset({"__repr__", "__annotate_func__", "__dict__", PROGRAMS})
+_OF_DATACLASSES = frozenset({"__eq__", "__hash__", "__setattr__", "__delattr__", "__repr__"})
+#: What is no state.
+_SKIPPED = frozenset({"__annotate_func__", "__dict__", "__weakref__", PROGRAMS})
 
 
 @functools.lru_cache(maxsize=1024)
@@ -597,8 +601,9 @@ def _traits(kind: type) -> tuple[bool, bool, bool]:
 
 
 def _generated(x: Any) -> bool:
-    """Whether this is no function that a user has written, as `dataclass` makes them."""
-    return type(x) is not FunctionType or x.__code__.co_filename == "<string>"
+    """Whether this is a function as `dataclass` makes them."""
+    x = getattr(x, "__wrapped__", x)
+    return type(x) is FunctionType and x.__code__.co_filename == "<string>"
 
 
 @functools.cache
