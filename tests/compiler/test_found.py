@@ -835,3 +835,35 @@ def test_a_parameter_without_axes(name: str, dtype: Any) -> None:
 
     for ours, eager in zip(run(True), run(False), strict=True):
         assert all(map(same_bits, ours, eager))
+
+
+def function_made(x: Any) -> Any:
+    def run(y: Any) -> Any:
+        return y
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        function_made,
+        lambda x: type("Made", (), {}),
+        lambda x: functools.partial(abs, []),
+        lambda x: wg.nn.Dropout(0.5),
+        lambda x: Partial(abs),
+        lambda x: [].append,
+    ],
+    ids=["function", "class", "partial", "module", "object", "method"],
+)
+def test_what_is_called_and_made_inside_is_refused(make: Any) -> None:
+    """Each replay returned the same."""
+    with pytest.raises(CompileError, match="that it has made"):
+        wg.compile(lambda x: (x * 2, make(x)))(X)
+
+
+def test_functions_that_were_there_are_returned() -> None:
+    held, loader = [doubled], Loader()
+    run = wg.compile(lambda x: (x, held[0], abs, Plain, wg.tanh, np.exp, loader.scaled))
+    for _ in range(4):
+        assert run(X)[1:] == (doubled, abs, Plain, wg.tanh, np.exp, loader.scaled)
