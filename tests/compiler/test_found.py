@@ -1,5 +1,7 @@
 """Changes between calls that compiled functions have once missed, each beside eager code."""
 
+import array
+import ctypes
 import dataclasses
 import functools
 import io
@@ -16,6 +18,7 @@ from collections import ChainMap, UserDict, defaultdict
 from collections.abc import Callable
 from contextlib import nullcontext
 from contextvars import ContextVar
+from ctypes import c_double
 from dataclasses import make_dataclass
 from decimal import Decimal
 from enum import Enum
@@ -154,6 +157,18 @@ class Shown:
 def executed() -> Any:
     exec("class Made: k = 2.0", space := {})
     return space["Made"]
+
+
+class Numbers(array.array):  # type: ignore[type-arg]
+    pass
+
+
+class Structure(ctypes.Structure):
+    _fields_ = [("k", c_double)]
+
+
+class Reference(weakref.ref[Any]):
+    pass
 
 
 class File(io.StringIO):
@@ -550,6 +565,11 @@ HELD: dict[str, tuple[Callable[[], Any], Callable[..., Any], Change]] = {
         lambda o: to_three(type(o)),
     ),
     "a class that a metaclass makes": (lambda: ABCMeta("Made", (), {"k": 2.0}), by_k, to_three),
+    "the arguments of an error": (
+        lambda: ValueError(2.0),
+        lambda x, o: x * o.args[0],
+        lambda o: setattr(o, "args", (3.0,)),
+    ),
     "an attribute of an iterator": (Loader, by_k, to_three),
     "a method of an iterator": (Loader, of_object, scaled),
     "a Tensor of an iterator": (
@@ -637,6 +657,23 @@ UNSEEN: dict[str, tuple[Callable[[], Any], Callable[..., Any], str]] = {
         lambda: File("2"),
         lambda x, o: x * float(o.getvalue()),
         "o is a File",
+    ),
+    "an array of a user's class": (
+        lambda: Numbers("d", [2.0]),
+        lambda x, o: x * o[0],
+        "o is a Numbers",
+    ),
+    "a number of C": (lambda: c_double(2.0), lambda x, o: x * o.value, "o is a c_double"),
+    "a structure of C": (lambda: Structure(2.0), lambda x, o: x * o.k, "o is a Structure"),
+    "a weak reference of a user's class": (
+        lambda: Reference(Plain),
+        lambda x, o: x * o().k,
+        "o is a Reference",
+    ),
+    "seeds": (
+        lambda: np.random.SeedSequence(3),
+        lambda x, o: x * o.n_children_spawned,
+        "o is a SeedSequence",
     ),
     "a weak reference": (lambda: weakref.ref(Plain), lambda x, o: x * o().k, "pass what it needs"),
     "a reader of attributes": (

@@ -92,7 +92,7 @@ _STILL = frozenset(
 #: Classes whose objects change unseen.
 _CHANGING = (
     *(bytearray, memoryview, np.poly1d, np.vectorize, np.void, np.ndarray, threading.local),
-    *(ContextVar, MappingView, ABCPolyBase, functools._lru_cache_wrapper),
+    *(ContextVar, MappingView, ABCPolyBase, functools._lru_cache_wrapper, np.random.SeedSequence),
 )
 #: The attributes of objects which lead on to the rest of what they are.
 _PARTS: list[tuple[type, tuple[str, ...]]] = [
@@ -469,6 +469,8 @@ class _Walk:
         if hasattr(kind, "cache_clear") and not of_user(x.__module__):  # a library's function
             self.fact(name, Identity(x))
             return
+        if isinstance(x, BaseException):
+            self.visit(x.args, Place(x, "args", f"{name}.args", "attr"), f"{name}.args")
         walked, opaque, _ = _traits(kind)
         if opaque:
             raise TraceError(
@@ -589,7 +591,8 @@ def _traits(kind: type) -> tuple[bool, bool, bool]:
     walked = mine or kind.__module__.startswith(_OWN) or package_of(kind.__module__) not in _STILL
     written = kind.__dictoffset__ or any("__slots__" in vars(base) for base in bases)
     opaque = walked and not written and not hasattr(kind, "__get__")
-    # Iterators in C, of which a user's class inherits.
+    # What is in C, of which a Python class inherits.
+    opaque |= walked and any(_traits(base)[1] for base in bases[1:] if base not in UNCHANGING)
     opaque |= mine and any(
         type(vars(base).get("__next__")) is WrapperDescriptorType for base in bases
     )
