@@ -874,6 +874,31 @@ def test_a_parameter_without_axes(name: str, dtype: Any) -> None:
         assert all(map(same_bits, ours, eager))
 
 
+def test_a_schedule_gets_another_least_rate() -> None:
+    """It was no factor any more, which a step had to change."""
+
+    def run(compiled: bool) -> list[Any]:
+        p = wg.nn.Parameter(X)
+        optimizer = wg.optim.SGD([p], lr=0.1)
+        schedule = wg.optim.lr_scheduler.CosineAnnealingLR(optimizer, 10)
+
+        def step() -> Any:
+            optimizer.zero_grad()
+            wg.sum(p * p).backward()
+            optimizer.step()
+            schedule.step()
+            return p.detach() + 0
+
+        f, found = wg.compile(step) if compiled else step, []
+        for i in range(10):
+            if i in (4, 7):
+                schedule.eta_min = 0.01 if i == 4 else 0
+            found.append(f())
+        return found
+
+    assert all(map(same_bits, run(True), run(False)))
+
+
 def function_made(x: Any) -> Any:
     def run(y: Any) -> Any:
         return y
