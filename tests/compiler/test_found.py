@@ -570,6 +570,16 @@ HELD: dict[str, tuple[Callable[[], Any], Callable[..., Any], Change]] = {
         lambda x, o: x * o.args[0],
         lambda o: setattr(o, "args", (3.0,)),
     ),
+    "an attribute by a getter": (
+        held(kk=2.0),
+        lambda x, o: x * operator.attrgetter("k" + "k")(o),
+        lambda o: setattr(o, "kk", 3.0),
+    ),
+    "an attribute by object": (
+        held(kk=2.0),
+        lambda x, o: x * object.__getattribute__(o, "k" + "k"),
+        lambda o: setattr(o, "kk", 3.0),
+    ),
     "an attribute of an iterator": (Loader, by_k, to_three),
     "a method of an iterator": (Loader, of_object, scaled),
     "a Tensor of an iterator": (
