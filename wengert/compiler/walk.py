@@ -9,12 +9,9 @@ import builtins
 import functools
 import re
 import sys
-import threading
 import weakref
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable, MappingView
-from contextvars import ContextVar
-from dataclasses import is_dataclass
+from collections.abc import Callable, Iterable
 from enum import Enum
 from types import (
     BuiltinMethodType,
@@ -25,12 +22,10 @@ from types import (
     MethodType,
     MethodWrapperType,
     ModuleType,
-    WrapperDescriptorType,
 )
 from typing import Any
 
 import numpy as np
-from numpy.polynomial._polybase import ABCPolyBase
 
 from wengert.amp import GradScaler
 from wengert.backends import DTYPES
@@ -52,6 +47,7 @@ from wengert.compiler.state import (
     is_array,
     is_plain,
     leads_on,
+    traits_of,
 )
 from wengert.nn.module import Module
 from wengert.optim.lr_scheduler import ReduceLROnPlateau
@@ -74,28 +70,6 @@ _BY_NAME = frozenset(["getattr", "setattr", "hasattr", "vars", "__dict__", "asdi
 _MAKING = frozenset({"type", "__class__", "replace", "_replace", "copy", "deepcopy"})
 #: Attributes of modules that Wengert reads.
 _OF_MODULES = frozenset({"training", "_buffers", "_hooks"})
-#: Packages of Wengert whose objects are walked.
-_OWN = tuple(f"wengert.{room}" for room in ("nn", "optim", "amp", "distributed", "func", "data"))
-#: Packages of objects that never change, or that do nothing to a program.
-_STILL = frozenset(
-    ["numpy", "builtins", "typing", "types", "re", "pathlib", "enum", "abc", "torch", "jax"]
-    + [
-        "jaxlib",
-        "cupy",
-        "dask",
-        "array_api_strict",
-        "ml_dtypes",
-        "datetime",
-        "fractions",
-        "wengert",
-    ]
-    + ["dataclasses", "_abc", "array_api_compat", "logging", "warnings", "_thread", "_io", "_csv"]
-)
-#: Classes whose objects change unseen.
-_CHANGING = (
-    *(bytearray, memoryview, np.poly1d, np.vectorize, np.void, np.ndarray, threading.local),
-    *(ContextVar, MappingView, ABCPolyBase, functools._lru_cache_wrapper, np.random.SeedSequence),
-)
 #: The attributes of objects which lead on to the rest of what they are.
 _PARTS: list[tuple[type, tuple[str, ...]]] = [
     (MethodType, ("__func__", "__self__")),
@@ -473,7 +447,7 @@ class _Walk:
             return
         if isinstance(x, BaseException):
             self.visit(x.args, Place(x, "args", f"{name}.args", "attr"), f"{name}.args")
-        walked, opaque, _ = _traits(kind)
+        walked, opaque, _ = traits_of(kind)
         if opaque:
             raise TraceError(
                 f"{name} is a {kind.__name__}, into which a compiled function can't look; pass "
@@ -502,7 +476,7 @@ class _Walk:
         if not mine and isinstance(x, dict | list | deque | set | frozenset):
             return
         space = getattr(x, "__dict__", None)
-        module, whole = isinstance(x, Module), self.every or _traits(kind)[2]
+        module, whole = isinstance(x, Module), self.every or traits_of(kind)[2]
         if type(space) is dict:
             at = Place(x, "__dict__", f"{name}.__dict__", "attr")
             self.state.held.append((at, space))
@@ -580,29 +554,6 @@ class _Walk:
 _OF_DATACLASSES = frozenset({"__eq__", "__hash__", "__setattr__", "__delattr__", "__repr__"})
 #: What is no state.
 _SKIPPED = frozenset({"__annotate_func__", "__dict__", "__weakref__", PROGRAMS})
-
-
-@functools.lru_cache(maxsize=1024)
-def _traits(kind: type) -> tuple[bool, bool, bool]:
-    """Whether objects of a class are walked, can't be looked into, and are read by other code.
-
-    Other code than the user's is Wengert's, a library's, or that of generated methods.
-    """
-    mine = class_of_user(kind)
-    bases = [base for base in kind.__mro__ if base not in (Module, object)]
-    walked = mine or kind.__module__.startswith(_OWN) or package_of(kind.__module__) not in _STILL
-    written = kind.__dictoffset__ or any("__slots__" in vars(base) for base in bases)
-    opaque = walked and not written and not hasattr(kind, "__get__")
-    # What is in C, of which a Python class inherits.
-    opaque |= walked and any(_traits(base)[1] for base in bases[1:] if base not in UNCHANGING)
-    opaque |= mine and any(
-        type(vars(base).get("__next__")) is WrapperDescriptorType for base in bases
-    )
-    others = [base for base in bases if not class_of_user(base) and "__dict__" in vars(base)]
-    whole = not mine or is_dataclass(kind)
-    whole |= any(package_of(base.__module__) not in _STILL for base in others)
-    whole |= any(base.__module__.startswith("wengert.") for base in bases)
-    return walked, opaque or issubclass(kind, _CHANGING), whole
 
 
 def _generated(x: Any) -> bool:
