@@ -96,6 +96,15 @@ class Scales(wg.data.Dataset[Any]):
         return i * SCALE
 
 
+@dataclasses.dataclass(slots=True, match_args=False)
+class Slots:
+    kk: float = 2.0
+
+
+def attrs_made() -> Any:
+    return pytest.importorskip("attr").make_class("Made", ["kk"])(2.0)
+
+
 class Called:
     """Objects that are called by what is no function."""
 
@@ -578,6 +587,16 @@ HELD: dict[str, tuple[Callable[[], Any], Callable[..., Any], Change]] = {
     "an attribute by object": (
         held(kk=2.0),
         lambda x, o: x * object.__getattribute__(o, "k" + "k"),
+        lambda o: setattr(o, "kk", 3.0),
+    ),
+    "slots of a dataclass": (
+        Slots,
+        lambda x, o: x * (2 if o == Slots() else 3),
+        lambda o: setattr(o, "kk", 3.0),
+    ),
+    "a text of an object of attrs": (
+        attrs_made,
+        lambda x, o: x * (2 if "2.0" in str(o) else 3),
         lambda o: setattr(o, "kk", 3.0),
     ),
     "an attribute of an iterator": (Loader, by_k, to_three),

@@ -304,7 +304,7 @@ def traits_of(kind: type) -> tuple[bool, bool, bool]:
         type(vars(base).get("__next__")) is WrapperDescriptorType for base in bases
     )
     others = [base for base in bases if not class_of_user(base) and "__dict__" in vars(base)]
-    whole = not mine or is_dataclass(kind)
+    whole = not mine or is_dataclass(kind) or hasattr(kind, "__attrs_attrs__")
     whole |= any(package_of(base.__module__) not in _STILL for base in others)
     whole |= any(base.__module__.startswith("wengert.") for base in bases)
     return walked, opaque or issubclass(kind, _CHANGING), whole

@@ -497,7 +497,7 @@ class _Walk:
             self.state.sizes.append((space, [*space] if ordered else len(space), name))
         for base in kind.__mro__ if mine else ():
             for key, slot in [*vars(base).items()]:
-                if type(slot) is MemberDescriptorType and (self.every or key in self.names):
+                if type(slot) is MemberDescriptorType and (whole or key in self.names):
                     place = Place(x, key, f"{name}.{key}", "attr")
                     if (part := place.get()) is Missing:
                         self.state.held.append((place, Missing))
@@ -557,9 +557,10 @@ _SKIPPED = frozenset({"__annotate_func__", "__dict__", "__weakref__", PROGRAMS})
 
 
 def _generated(x: Any) -> bool:
-    """Whether this is a function as `dataclass` makes them."""
+    """Whether this is a function as `dataclass` makes them, or the text of attrs' objects."""
     x = getattr(x, "__wrapped__", x)
-    return type(x) is FunctionType and x.__code__.co_filename == "<string>"
+    file = x.__code__.co_filename if type(x) is FunctionType else ""
+    return file == "<string>" or (file.startswith("<attrs ") and x.__name__ == "__repr__")
 
 
 @functools.cache
