@@ -584,11 +584,6 @@ HELD: dict[str, tuple[Callable[[], Any], Callable[..., Any], Change]] = {
         lambda x, o: x * operator.attrgetter("k" + "k")(o),
         lambda o: setattr(o, "kk", 3.0),
     ),
-    "an attribute by object": (
-        held(kk=2.0),
-        lambda x, o: x * object.__getattribute__(o, "k" + "k"),
-        lambda o: setattr(o, "kk", 3.0),
-    ),
     "slots of a dataclass": (
         Slots,
         lambda x, o: x * (2 if o == Slots() else 3),

@@ -63,9 +63,9 @@ __all__ = ["find_state"]
 LARGEST = 10_000
 
 #: Names by which code reads attributes that it does not name.
-_BY_NAME = frozenset(["getattr", "setattr", "hasattr", "vars", "__dict__", "asdict", "dir"]) | {
-    *("attrgetter", "__getattribute__"),
-}
+_BY_NAME = frozenset(
+    {"getattr", "setattr", "hasattr", "vars", "__dict__", "asdict", "dir", "attrgetter"}
+)
 #: Names by which code makes objects of the class of others.
 _MAKING = frozenset({"type", "__class__", "replace", "_replace", "copy", "deepcopy"})
 #: Attributes of modules that Wengert reads.
