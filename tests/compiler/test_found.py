@@ -1,18 +1,24 @@
 """Changes between calls that compiled functions have once missed, each beside eager code."""
 
+import array
+import ctypes
 import dataclasses
 import functools
+import io
 import json
 import operator
+import random
 import statistics
 import sys
 import threading
 import types
 import weakref
+from abc import ABCMeta
 from collections import ChainMap, UserDict, defaultdict
 from collections.abc import Callable
 from contextlib import nullcontext
 from contextvars import ContextVar
+from ctypes import c_double
 from dataclasses import make_dataclass
 from decimal import Decimal
 from enum import Enum
@@ -59,6 +65,123 @@ class Parameter(wg.nn.Parameter):
 
     def scaled(self) -> Any:
         return self.detach() * SCALE
+
+
+class Loader:
+    """An iterator of its own."""
+
+    def __init__(self) -> None:
+        self.k, self.h = 2.0, X
+
+    def __iter__(self) -> "Loader":
+        return self
+
+    def __next__(self) -> Any:
+        self.h = self.h + 1
+        return self.h
+
+    def scaled(self, x: Any) -> Any:
+        return x * SCALE
+
+
+class Random(random.Random):
+    pass
+
+
+class Scales(wg.data.Dataset[Any]):
+    def __len__(self) -> int:
+        return 3
+
+    def __getitem__(self, i: int) -> Any:
+        return i * SCALE
+
+
+@dataclasses.dataclass(slots=True, match_args=False)
+class Slots:
+    kk: float = 2.0
+
+
+def attrs_made() -> Any:
+    return pytest.importorskip("attr").make_class("Made", ["kk"])(2.0)
+
+
+class Called:
+    """Objects that are called by what is no function."""
+
+    def by(self, k: float, x: Any) -> Any:
+        return x * k * SCALE
+
+    __call__ = functools.partialmethod(by, 2.0)
+
+
+class CalledByProperty:
+    @property
+    def __call__(self) -> Any:
+        return lambda x: x * SCALE
+
+
+class CalledByTypes:
+    @functools.singledispatchmethod
+    def __call__(self, x: Any) -> Any:
+        return x * SCALE
+
+
+class Partial(functools.partial[Any]):
+    def __call__(self, x: Any) -> Any:
+        return x * SCALE
+
+
+class Property(property):
+    def __get__(self, x: Any, kind: Any = None) -> Any:
+        return SCALE
+
+
+class Static(staticmethod):  # type: ignore[type-arg]
+    def __get__(self, x: Any, kind: Any = None) -> Any:
+        return lambda: SCALE
+
+
+class Cached(functools.cached_property[Any]):
+    def __get__(self, x: Any, kind: Any = None) -> Any:
+        return SCALE
+
+
+class Module(ModuleType):
+    @property
+    def k(self) -> float:
+        return SCALE
+
+
+class Extended:
+    a = Property(lambda self: 1.0)
+    b = Static(lambda: 1.0)
+    c = Cached(lambda self: 1.0)
+
+
+class Shown:
+    def __repr__(self) -> str:
+        return f"{SCALE}"
+
+
+def executed() -> Any:
+    exec("class Made: k = 2.0", space := {})
+    return space["Made"]
+
+
+class Numbers(array.array):  # type: ignore[type-arg]
+    pass
+
+
+class Structure(ctypes.Structure):
+    _fields_ = [("k", c_double)]
+
+
+class Reference(weakref.ref[Any]):
+    pass
+
+
+class File(io.StringIO):
+    pass
 
 
 class Whole(int):
@@ -197,6 +320,29 @@ def within(x: Any, o: Any) -> Any:
         return x * given[0]
 
 
+def imported_from_here(x: Any, o: Any) -> Any:
+    from .found_settings import k  # type: ignore[import-not-found]
+
+    return x * k
+
+
+def settings_here(k: float = 2.0) -> None:
+    module = sys.modules.setdefault(f"{__package__}.found_settings", ModuleType("found_settings"))
+    module.k = k  # type: ignore[attr-defined]
+
+
+class Made:
+    def __init__(self, k: float) -> None:
+        self.k = k * SCALE
+
+    @classmethod
+    def of(cls, k: float) -> Any:
+        return cls(k)
+
+    def scaled(self, x: Any) -> Any:
+        return x * self.of(1.0).k
+
+
 def settings() -> Any:
     module = sys.modules["tests_found_settings"] = ModuleType("tests_found_settings")
     module.k = 2.0  # type: ignore[attr-defined]
@@ -237,6 +383,26 @@ Change = Callable[[Any], object]
 HELD: dict[str, tuple[Callable[[], Any], Callable[..., Any], Change]] = {
     "a method of a named tuple": (lambda: Batch(X), lambda x, o: o.scaled(), scaled),
     "a method of an enum": (lambda: Mode.A, of_object, scaled),
+    "a method of an enum in a tuple": (
+        lambda: (Mode.A, 2),
+        lambda x, o: o[0].scaled(x),
+        scaled,
+    ),
+    "a method of an enum that is a default": (
+        lambda: lambda x, mode=Mode.A: mode.scaled(x),
+        lambda x, o: o(x),
+        scaled,
+    ),
+    "an attribute of an enum in a tuple": (
+        lambda: (with_k(Mode.B), 2),
+        lambda x, o: x * o[0].k,
+        lambda o: to_three(o[0]),
+    ),
+    "an attribute of an enum by its value": (
+        lambda: type(with_k(Enum("Made", "ONE TWO")(2))),
+        lambda x, o: x * o(2).k,
+        lambda o: to_three(o(2)),
+    ),
     "a method of a Parameter": (lambda: Parameter(X), lambda x, o: o.scaled(), scaled),
     "an attribute of a Parameter": (lambda: Parameter(X), by_k, to_three),
     "a method of a Decimal": (lambda: Exactly(1), of_object, scaled),
@@ -376,6 +542,66 @@ HELD: dict[str, tuple[Callable[[], Any], Callable[..., Any], Change]] = {
         lambda x, o: x * abs(-2.0),
         lambda o: globals().update(abs=lambda x: 3.0),
     ),
+    "what is imported inside from a package": (
+        settings_here,
+        imported_from_here,
+        lambda o: settings_here(3.0),
+    ),
+    "what a class method makes": (lambda: Made(1.0), of_object, scaled),
+    "the Tensors of a data set": (
+        lambda: wg.data.TensorDataset(X),
+        lambda x, o: x * o[2][0],
+        lambda o: setattr(o, "tensors", (-X,)),
+    ),
+    "a subset of a user's data set": (
+        lambda: wg.data.Subset(Scales(), [1, 2]),
+        lambda x, o: x * o[0],
+        scaled,
+    ),
+    "a partial method that is called": (Called, lambda x, o: o(x), scaled),
+    "a property that is called": (CalledByProperty, lambda x, o: o(x), scaled),
+    "a method by types that is called": (CalledByTypes, lambda x, o: o(x), scaled),
+    "a partial of a class": (lambda: Partial(abs), lambda x, o: o(x), scaled),
+    "a property of a class": (Extended, lambda x, o: x * o.a, scaled),
+    "a static method of a class": (Extended, lambda x, o: x * o.b(), scaled),
+    "a cached property of a class": (Extended, lambda x, o: x * o.c, scaled),
+    "a module of a class": (lambda: Module("m"), by_k, scaled),
+    "a text of an object": (Shown, lambda x, o: x * float(str(o)), scaled),
+    "a class that exec makes": (executed, by_k, to_three),
+    "an object of a class that exec makes": (
+        lambda: executed()(),
+        by_k,
+        lambda o: to_three(type(o)),
+    ),
+    "a class that a metaclass makes": (lambda: ABCMeta("Made", (), {"k": 2.0}), by_k, to_three),
+    "the arguments of an error": (
+        lambda: ValueError(2.0),
+        lambda x, o: x * o.args[0],
+        lambda o: setattr(o, "args", (3.0,)),
+    ),
+    "an attribute by a getter": (
+        held(kk=2.0),
+        lambda x, o: x * operator.attrgetter("k" + "k")(o),
+        lambda o: setattr(o, "kk", 3.0),
+    ),
+    "slots of a dataclass": (
+        Slots,
+        lambda x, o: x * (2 if o == Slots() else 3),
+        lambda o: setattr(o, "kk", 3.0),
+    ),
+    "a text of an object of attrs": (
+        attrs_made,
+        lambda x, o: x * (2 if "2.0" in str(o) else 3),
+        lambda o: setattr(o, "kk", 3.0),
+    ),
+    "an attribute of an iterator": (Loader, by_k, to_three),
+    "a method of an iterator": (Loader, of_object, scaled),
+    "a Tensor of an iterator": (
+        Loader,
+        lambda x, o: x + o.h,
+        lambda o: setattr(o, "h", wg.zeros(3)),
+    ),
+    "an attribute of a generator": (lambda: with_k(Random(0)), by_k, to_three),
     "the order of parameters": (
         Pair,
         lambda x, o: x + next(iter(o.parameters())).detach(),
@@ -451,6 +677,28 @@ UNSEEN: dict[str, tuple[Callable[[], Any], Callable[..., Any], str]] = {
     "a part of a thread": (Local, lambda x, o: x * o.k, "o is a Local"),
     "a context": (lambda: ContextVar("k", default=2.0), lambda x, o: x * o.get(), "o is a Context"),
     "an array of Python's": (lambda: bytearray(b"2"), lambda x, o: x * o[0], "o is a bytearray"),
+    "a user's iterator in C": (
+        lambda: File("2"),
+        lambda x, o: x * float(o.getvalue()),
+        "o is a File",
+    ),
+    "an array of a user's class": (
+        lambda: Numbers("d", [2.0]),
+        lambda x, o: x * o[0],
+        "o is a Numbers",
+    ),
+    "a number of C": (lambda: c_double(2.0), lambda x, o: x * o.value, "o is a c_double"),
+    "a structure of C": (lambda: Structure(2.0), lambda x, o: x * o.k, "o is a Structure"),
+    "a weak reference of a user's class": (
+        lambda: Reference(Plain),
+        lambda x, o: x * o().k,
+        "o is a Reference",
+    ),
+    "seeds": (
+        lambda: np.random.SeedSequence(3),
+        lambda x, o: x * o.n_children_spawned,
+        "o is a SeedSequence",
+    ),
     "a weak reference": (lambda: weakref.ref(Plain), lambda x, o: x * o().k, "pass what it needs"),
     "a reader of attributes": (
         lambda: operator.attrgetter("k"),
@@ -622,3 +870,86 @@ def test_arrays_that_can_not_be_read_anew_are_refused() -> None:
     for function in functions:
         with pytest.raises(CompileError, match="can't be read anew in each call; pass it"):
             wg.compile(function)(X)
+
+
+@pytest.mark.parametrize("dtype", [wg.float32, wg.float64, wg.complex128], ids=str)
+@pytest.mark.parametrize(
+    "name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "NAdam", "RAdam", "Lion"]
+)
+def test_a_parameter_without_axes(name: str, dtype: Any) -> None:
+    """NumPy makes numbers of its own of the optimiser's arrays."""
+
+    def run(compiled: bool) -> Any:
+        p = wg.nn.Parameter(wg.asarray(1.5, dtype=dtype))
+        more = {"momentum": 0.9} if name == "SGD" else {}
+        optimizer = getattr(wg.optim, name)([p], lr=0.1, **more)
+
+        def step(x: Any) -> Any:
+            optimizer.zero_grad()
+            loss = wg.sum(wg.abs(x - p) ** 2)
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        f = wg.compile(step) if compiled else step
+        return [(f(X * i), p.detach() + 0) for i in range(6)]
+
+    for ours, eager in zip(run(True), run(False), strict=True):
+        assert all(map(same_bits, ours, eager))
+
+
+def test_a_schedule_gets_another_least_rate() -> None:
+    """It was no factor any more, which a step had to change."""
+
+    def run(compiled: bool) -> list[Any]:
+        p = wg.nn.Parameter(X)
+        optimizer = wg.optim.SGD([p], lr=0.1)
+        schedule = wg.optim.lr_scheduler.CosineAnnealingLR(optimizer, 10)
+
+        def step() -> Any:
+            optimizer.zero_grad()
+            wg.sum(p * p).backward()
+            optimizer.step()
+            schedule.step()
+            return p.detach() + 0
+
+        f, found = wg.compile(step) if compiled else step, []
+        for i in range(10):
+            if i in (4, 7):
+                schedule.eta_min = 0.01 if i == 4 else 0
+            found.append(f())
+        return found
+
+    assert all(map(same_bits, run(True), run(False)))
+
+
+def function_made(x: Any) -> Any:
+    def run(y: Any) -> Any:
+        return y
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        function_made,
+        lambda x: type("Made", (), {}),
+        lambda x: functools.partial(abs, []),
+        lambda x: wg.nn.Dropout(0.5),
+        lambda x: Partial(abs),
+        lambda x: [].append,
+    ],
+    ids=["function", "class", "partial", "module", "object", "method"],
+)
+def test_what_is_called_and_made_inside_is_refused(make: Any) -> None:
+    """Each replay returned the same."""
+    with pytest.raises(CompileError, match="that it has made"):
+        wg.compile(lambda x: (x * 2, make(x)))(X)
+
+
+def test_functions_that_were_there_are_returned() -> None:
+    held, loader = [doubled], Loader()
+    run = wg.compile(lambda x: (x, held[0], abs, Plain, wg.tanh, np.exp, loader.scaled))
+    for _ in range(4):
+        assert run(X)[1:] == (doubled, abs, Plain, wg.tanh, np.exp, loader.scaled)

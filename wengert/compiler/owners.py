@@ -18,6 +18,8 @@ _FOREIGN = frozenset({
     *("numba", "numpy", "opt_einsum", "pandas", "partd", "pytest", "_pytest", "scipy", "sklearn"),
     *("sympy", "tlz", "toolz", "torch", "tqdm", "triton"),
 })  # fmt: skip
+#: The modules that made classes may name as theirs.
+_MAKERS = ("types", "builtins", "abc")
 #: The directory of the standard library.
 _LIBRARY = str(Path(os.__file__).parent)
 
@@ -53,8 +55,9 @@ def _unknown(module: str | None) -> bool:
 def _class_of_user(kind: type) -> bool:
     if of_user(kind.__module__):
         return True
-    return kind.__module__ == "types" and kind.__qualname__ not in vars(sys.modules["types"])
+    name, made = kind.__module__, bool(kind.__flags__ & 1 << 9)  # while it runs, and not in C
+    return made and name in _MAKERS and kind.__qualname__ not in vars(sys.modules[name])
 
 
-#: Whether a class is the user's, also one that a library's function has made of its parts.
+#: Whether a class is the user's, also one that a library's function or `exec` has made.
 class_of_user: Callable[[type], bool] = functools.lru_cache(maxsize=1024)(_class_of_user)

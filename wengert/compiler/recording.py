@@ -4,7 +4,9 @@ During the call, what the program takes as inputs is traced: the arrays of Tenso
 and numbers. Afterwards all of it has the values that the call has computed.
 """
 
+import builtins
 import math
+import sys
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -277,7 +279,9 @@ def _leaf(call: Call, leaf: Any, objects: dict[int, int]) -> tuple[str, Any]:
         return "array", call.made(leaf)
     if id(leaf) in objects:
         return "object", objects[id(leaf)]
-    if is_plain(leaf) or isinstance(leaf, type) or callable(leaf):
+    space = vars(sys.modules.get(str(getattr(leaf, "__module__", None)), builtins))
+    owner = getattr(leaf, "__self__", None)  # of a method
+    if is_plain(leaf) or id(owner) in objects or leaf is space.get(getattr(leaf, "__name__", "")):
         return "plain", leaf
     for i, x in enumerate(call.leaves):
         if leaf is x:

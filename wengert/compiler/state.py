@@ -5,20 +5,27 @@ object that it is a method of. It follows functions and methods of the user's th
 same way, and gives the inputs of programs, and the plain values that calls compare.
 """
 
+import functools
 import random
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, MappingView
+from contextvars import ContextVar
+from dataclasses import is_dataclass
 from datetime import date
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from pathlib import PurePath
+from types import WrapperDescriptorType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.polynomial._polybase import ABCPolyBase
 
 from wengert.backends import DType, namespaces
-from wengert.compiler.owners import class_of_user
+from wengert.compiler.owners import class_of_user, package_of
 from wengert.interpreters.lifted import Lifted
+from wengert.nn.module import Module
 from wengert.tape.tensor import Tensor
 
 __all__ = [
@@ -39,6 +46,7 @@ __all__ = [
     "leads_on",
     "same",
     "tensors_in",
+    "traits_of",
 ]
 
 #: Types of values that are compared.
@@ -47,6 +55,28 @@ PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), type(...)}
 UNCHANGING = (np.generic, np.dtype, DType, range, Decimal, Fraction, date, PurePath)
 #: Classes of generators of random numbers, whose states can be put back.
 GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
+#: Packages of Wengert whose objects are walked.
+_OWN = tuple(f"wengert.{room}" for room in ("nn", "optim", "amp", "distributed", "func", "data"))
+#: Packages of objects that never change, or that do nothing to a program.
+_STILL = frozenset(
+    ["numpy", "builtins", "typing", "types", "re", "pathlib", "enum", "abc", "torch", "jax"]
+    + [
+        "jaxlib",
+        "cupy",
+        "dask",
+        "array_api_strict",
+        "ml_dtypes",
+        "datetime",
+        "fractions",
+        "wengert",
+    ]
+    + ["dataclasses", "_abc", "array_api_compat", "logging", "warnings", "_thread", "_io", "_csv"]
+)
+#: Classes whose objects change unseen.
+_CHANGING = (
+    *(bytearray, memoryview, np.poly1d, np.vectorize, np.void, np.ndarray, threading.local),
+    *(ContextVar, MappingView, ABCPolyBase, functools._lru_cache_wrapper, np.random.SeedSequence),
+)
 #: Types of numbers that may be inputs.
 NUMBERS = (int, float)
 #: The attribute in which an object has its compiled methods, which is no state.
@@ -255,3 +285,26 @@ def same(a: Any, b: Any) -> bool:
     if isinstance(a, tuple):
         return len(a) == len(b) and all(map(same, a, b))
     return bool(repr(a) == repr(b))  # which tells 0.0 from -0.0
+
+
+@functools.lru_cache(maxsize=1024)
+def traits_of(kind: type) -> tuple[bool, bool, bool]:
+    """Whether objects of a class are walked, can't be looked into, and are read by other code.
+
+    Other code than the user's is Wengert's, a library's, or that of generated methods.
+    """
+    mine = class_of_user(kind)
+    bases = [base for base in kind.__mro__ if base not in (Module, object)]
+    walked = mine or kind.__module__.startswith(_OWN) or package_of(kind.__module__) not in _STILL
+    written = kind.__dictoffset__ or any("__slots__" in vars(base) for base in bases)
+    opaque = walked and not written and not hasattr(kind, "__get__")
+    # What is in C, of which a Python class inherits.
+    opaque |= walked and any(traits_of(base)[1] for base in bases[1:] if base not in UNCHANGING)
+    opaque |= mine and any(
+        type(vars(base).get("__next__")) is WrapperDescriptorType for base in bases
+    )
+    others = [base for base in bases if not class_of_user(base) and "__dict__" in vars(base)]
+    whole = not mine or is_dataclass(kind) or hasattr(kind, "__attrs_attrs__")
+    whole |= any(package_of(base.__module__) not in _STILL for base in others)
+    whole |= any(base.__module__.startswith("wengert.") for base in bases)
+    return walked, opaque or issubclass(kind, _CHANGING), whole

@@ -9,12 +9,9 @@ import builtins
 import functools
 import re
 import sys
-import threading
 import weakref
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable, MappingView
-from contextvars import ContextVar
-from dataclasses import is_dataclass
+from collections.abc import Callable, Iterable
 from enum import Enum
 from types import (
     BuiltinMethodType,
@@ -29,7 +26,6 @@ from types import (
 from typing import Any
 
 import numpy as np
-from numpy.polynomial._polybase import ABCPolyBase
 
 from wengert.amp import GradScaler
 from wengert.backends import DTYPES
@@ -51,6 +47,7 @@ from wengert.compiler.state import (
     is_array,
     is_plain,
     leads_on,
+    traits_of,
 )
 from wengert.nn.module import Module
 from wengert.optim.lr_scheduler import ReduceLROnPlateau
@@ -66,43 +63,26 @@ __all__ = ["find_state"]
 LARGEST = 10_000
 
 #: Names by which code reads attributes that it does not name.
-_BY_NAME = frozenset({"getattr", "setattr", "hasattr", "vars", "__dict__", "asdict", "dir"})
+_BY_NAME = frozenset(
+    {"getattr", "setattr", "hasattr", "vars", "__dict__", "asdict", "dir", "attrgetter"}
+)
 #: Names by which code makes objects of the class of others.
 _MAKING = frozenset({"type", "__class__", "replace", "_replace", "copy", "deepcopy"})
 #: Attributes of modules that Wengert reads.
 _OF_MODULES = frozenset({"training", "_buffers", "_hooks"})
-#: Packages of Wengert whose objects are walked.
-_OWN = ("wengert.nn", "wengert.optim", "wengert.amp", "wengert.distributed", "wengert.func")
-#: Packages of objects that never change, or that do nothing to a program.
-_STILL = frozenset(
-    ["numpy", "builtins", "typing", "types", "re", "pathlib", "enum", "abc", "torch", "jax"]
-    + [
-        "jaxlib",
-        "cupy",
-        "dask",
-        "array_api_strict",
-        "ml_dtypes",
-        "datetime",
-        "fractions",
-        "wengert",
-    ]
-    + ["dataclasses", "_abc", "array_api_compat", "logging", "warnings", "_thread", "_io", "_csv"]
-)
-#: Classes whose objects change unseen.
-_CHANGING = (
-    *(bytearray, memoryview, np.poly1d, np.vectorize, np.void, np.ndarray, threading.local),
-    *(ContextVar, MappingView, ABCPolyBase, functools._lru_cache_wrapper),
-)
 #: The attributes of objects which lead on to the rest of what they are.
-_PARTS: list[tuple[Any, tuple[str, ...]]] = [
+_PARTS: list[tuple[type, tuple[str, ...]]] = [
     (MethodType, ("__func__", "__self__")),
-    (staticmethod | classmethod, ("__func__",)),
+    (staticmethod, ("__func__",)),
+    (classmethod, ("__func__",)),
     (property, ("fget", "fset", "fdel")),
     (functools.cached_property, ("func",)),
     (slice, ("start", "stop", "step")),
     (functools.partialmethod, ("func", "args", "keywords")),
     (functools.singledispatchmethod, ("dispatcher",)),
 ]
+#: Classes with a way of their own, of which a user's may have more.
+_EXTENDED = (functools.partial, ModuleType, *GENERATORS, *[kinds for kinds, _ in _PARTS[1:]])
 _BUILTINS = frozenset(vars(builtins))
 
 
@@ -254,6 +234,9 @@ class _Walk:
             self.fact(name, Exact(x))
             if place is not None:
                 self.state.held.append((place, x))
+            for i, part in enumerate(x):
+                if isinstance(part, tuple | Enum):
+                    self.visit(part, None, item_name(name, i))
             return
         self.fact(name, (Identity(type(x)), len(x)))
         if place is None:
@@ -274,6 +257,8 @@ class _Walk:
         kind = type(x)
         if not self.first(x, name):
             return
+        if isinstance(x, _EXTENDED) and class_of_user(kind):
+            self.attributes(x, kind, name)
         if kind is FunctionType:
             mine = of_user(x.__globals__.get("__name__"))
             # Functions of a library may share their code, and differ in what is in their cells.
@@ -311,7 +296,7 @@ class _Walk:
                 if class_of_user(base) and "__init__" in vars(base):
                     at = Place(vars(base), "__init__", f"{base.__name__}.__init__")
                     self.visit(at.get(), at, at.name)
-        elif isinstance(x, GENERATORS) or hasattr(kind, "__next__"):
+        elif isinstance(x, GENERATORS) or (hasattr(kind, "__next__") and not class_of_user(kind)):
             self.fact(name, Identity(kind))
             self.state.randoms.append((name, x))
             if hasattr(kind, "__next__"):
@@ -332,6 +317,8 @@ class _Walk:
             for key in parts:
                 called = "self" if kind is MethodType and name == x.__name__ else f"{name}.{key}"
                 self.visit(getattr(x, key), None, name if key == "__func__" else called)
+            if isinstance(x, classmethod):
+                self.names.add("type")  # it may make objects
         else:
             self.instance(x, name)
 
@@ -360,11 +347,14 @@ class _Walk:
             self.names.update(names)
             self.state.held.append((Place(x, "__code__", f"{name}.__code__", "attr"), code))
             self.named(space, "", names)
-            for key in sorted(names.difference(space)):
-                if key in _BUILTINS:  # which a global would hide
-                    self.state.held.append((Place(space, key, key), Missing))
-                elif key in sys.modules and of_user(key):  # imported in the function
-                    self.visit(sys.modules[key], None, key)
+            for key in sorted(names & _BUILTINS - space.keys()):  # which a global would hide
+                self.state.held.append((Place(space, key, key), Missing))
+            package = str(space.get("__package__") or "").split(".")
+            above = [".".join(package[:i]) for i in range(1, len(package) + 1)]
+            for key in sorted(names):  # imported in the function, perhaps from a package above it
+                for module in (key, *[f"{each}.{key}".rstrip(".") for each in above]):
+                    if module in sys.modules and of_user(module):
+                        self.visit(sys.modules[module], None, module)
         self.own(x, name, wrapped=mine)
 
     def own(self, x: Any, name: str, *, wrapped: bool = True) -> None:
@@ -429,10 +419,12 @@ class _Walk:
             for key in [*space]:
                 x, special = space[key], key.startswith("__")
                 if special:
-                    called = (callable(x) or hasattr(x, "__func__")) and (made or key != "__init__")
+                    called = hasattr(type(x), "__get__") or callable(x)
+                    called &= made or key != "__init__"
                 else:
                     called = self.every or any(hasattr(each, key) for each in others)
-                if not (called or key in self.names) or key in _SKIPPED:
+                called |= key in self.names or key == "_member_map_"  # of an enum, by value
+                if not called or key in _SKIPPED:
                     continue
                 if type(x) is MemberDescriptorType or (key in _OF_DATACLASSES and _generated(x)):
                     continue
@@ -453,7 +445,9 @@ class _Walk:
         if hasattr(kind, "cache_clear") and not of_user(x.__module__):  # a library's function
             self.fact(name, Identity(x))
             return
-        walked, opaque, _ = _traits(kind)
+        if isinstance(x, BaseException):
+            self.visit(x.args, Place(x, "args", f"{name}.args", "attr"), f"{name}.args")
+        walked, opaque, _ = traits_of(kind)
         if opaque:
             raise TraceError(
                 f"{name} is a {kind.__name__}, into which a compiled function can't look; pass "
@@ -482,7 +476,7 @@ class _Walk:
         if not mine and isinstance(x, dict | list | deque | set | frozenset):
             return
         space = getattr(x, "__dict__", None)
-        module, whole = isinstance(x, Module), self.every or _traits(kind)[2]
+        module, whole = isinstance(x, Module), self.every or traits_of(kind)[2]
         if type(space) is dict:
             at = Place(x, "__dict__", f"{name}.__dict__", "attr")
             self.state.held.append((at, space))
@@ -503,7 +497,7 @@ class _Walk:
             self.state.sizes.append((space, [*space] if ordered else len(space), name))
         for base in kind.__mro__ if mine else ():
             for key, slot in [*vars(base).items()]:
-                if type(slot) is MemberDescriptorType and (self.every or key in self.names):
+                if type(slot) is MemberDescriptorType and (whole or key in self.names):
                     place = Place(x, key, f"{name}.{key}", "attr")
                     if (part := place.get()) is Missing:
                         self.state.held.append((place, Missing))
@@ -545,6 +539,8 @@ class _Walk:
                     if type(part) in NUMBERS:
                         count = shared.setdefault((key, type(part), part), len(state.numbers))
                         self.number(place, count)
+                    elif isinstance(part, np.generic):  # of a parameter without axes
+                        self.array(part, place, place.name, True)
                     else:
                         self.visit(part, place, place.name, True)
         for key, part in space.items():
@@ -555,32 +551,16 @@ class _Walk:
 
 
 #: Methods that a dataclass, all of whose fields are compared, may have from its decorator.
-_OF_DATACLASSES = frozenset({"__eq__", "__hash__", "__setattr__", "__delattr__"})
-#: Methods that no computation calls, and what is no state.
-_SKIPPED = frozenset({"__repr__", "__annotate_func__", "__dict__", PROGRAMS})
-
-
-@functools.lru_cache(maxsize=1024)
-def _traits(kind: type) -> tuple[bool, bool, bool]:
-    """Whether objects of a class are walked, can't be looked into, and are read by other code.
-
-    Other code than the user's is Wengert's, a library's, or that of generated methods.
-    """
-    mine = class_of_user(kind)
-    bases = [base for base in kind.__mro__ if base not in (Module, object)]
-    walked = mine or kind.__module__.startswith(_OWN) or package_of(kind.__module__) not in _STILL
-    written = kind.__dictoffset__ or any("__slots__" in vars(base) for base in bases)
-    opaque = walked and not written and not hasattr(kind, "__get__")
-    others = [base for base in bases if not class_of_user(base) and "__dict__" in vars(base)]
-    whole = not mine or is_dataclass(kind)
-    whole |= any(package_of(base.__module__) not in _STILL for base in others)
-    whole |= any(base.__module__.startswith("wengert.") for base in bases)
-    return walked, opaque or issubclass(kind, _CHANGING), whole
+_OF_DATACLASSES = frozenset({"__eq__", "__hash__", "__setattr__", "__delattr__", "__repr__"})
+#: What is no state.
+_SKIPPED = frozenset({"__annotate_func__", "__dict__", "__weakref__", PROGRAMS})
 
 
 def _generated(x: Any) -> bool:
-    """Whether this is no function that a user has written, as `dataclass` makes them."""
-    return type(x) is not FunctionType or x.__code__.co_filename == "<string>"
+    """Whether this is a function as `dataclass` makes them, or the text of attrs' objects."""
+    x = getattr(x, "__wrapped__", x)
+    file = x.__code__.co_filename if type(x) is FunctionType else ""
+    return file == "<string>" or (file.startswith("<attrs ") and x.__name__ == "__repr__")
 
 
 @functools.cache

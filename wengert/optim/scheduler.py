@@ -71,6 +71,8 @@ class LRScheduler:
     def __setattr__(self, name: str, value: Any) -> None:
         check_constant(value, name)
         super().__setattr__(name, value)
+        if name == "eta_min" and hasattr(self, "_own"):  # a compiled step can't begin or end it
+            self._set_own()
 
     @property
     def base_lrs(self) -> tuple[Any, ...]:
@@ -186,9 +188,12 @@ class LRScheduler:
                 )
         return ""
 
+    def _set_own(self) -> None:
+        self._own[:] = self.lr_factors(self.last_epoch) if self._multiplies else []
+
     def _settle(self) -> None:
         """Set the rates of this step, unless others have set them; then `step` will tell."""
-        self._own[:] = self.lr_factors(self.last_epoch) if self._multiplies else []
+        self._set_own()
         found = self._combine(self.last_epoch)
         if found is not None and not self._difference(found):
             self._set(found)
@@ -196,7 +201,7 @@ class LRScheduler:
     def _set(self, found: list[dict[str, Any]]) -> None:
         for group, values in zip(self.optimizer.param_groups, found, strict=True):
             group.update(values)
-        self._own[:] = self.lr_factors(self.last_epoch) if self._multiplies else []
+        self._set_own()
         # One list, whose items are inputs of compiled steps.
         self._rates[:] = [values["lr"] for values in found]
 
