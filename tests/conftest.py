@@ -124,7 +124,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if _is_quick(config):
         config.get_terminal_writer().line("A choice of 11 000 tests takes about two minutes.")
     elif config.getoption("--all-backends"):
-        config.get_terminal_writer().line("24 000 tests take at most twelve minutes on two cores.")
+        config.get_terminal_writer().line("22 000 tests take at most twelve minutes on two cores.")
 
 
 def pytest_sessionfinish() -> None:
