@@ -158,11 +158,6 @@ class Extended:
     c = Cached(lambda self: 1.0)
 
 
-class Shown:
-    def __repr__(self) -> str:
-        return f"{SCALE}"
-
-
 def executed() -> Any:
     exec("class Made: k = 2.0", space := {})
     return space["Made"]
@@ -566,7 +561,6 @@ HELD: dict[str, tuple[Callable[[], Any], Callable[..., Any], Change]] = {
     "a static method of a class": (Extended, lambda x, o: x * o.b(), scaled),
     "a cached property of a class": (Extended, lambda x, o: x * o.c, scaled),
     "a module of a class": (lambda: Module("m"), by_k, scaled),
-    "a text of an object": (Shown, lambda x, o: x * float(str(o)), scaled),
     "a class that exec makes": (executed, by_k, to_three),
     "an object of a class that exec makes": (
         lambda: executed()(),

@@ -318,7 +318,7 @@ class _Walk:
                 called = "self" if kind is MethodType and name == x.__name__ else f"{name}.{key}"
                 self.visit(getattr(x, key), None, name if key == "__func__" else called)
             if isinstance(x, classmethod):
-                self.names.add("type")  # it may make objects
+                self.names.add("__class__")  # it may make objects
         else:
             self.instance(x, name)
 
@@ -551,16 +551,15 @@ class _Walk:
 
 
 #: Methods that a dataclass, all of whose fields are compared, may have from its decorator.
-_OF_DATACLASSES = frozenset({"__eq__", "__hash__", "__setattr__", "__delattr__", "__repr__"})
-#: What is no state.
-_SKIPPED = frozenset({"__annotate_func__", "__dict__", "__weakref__", PROGRAMS})
+_OF_DATACLASSES = frozenset({"__eq__", "__hash__", "__setattr__", "__delattr__"})
+#: What is no state, and texts: these ask for an object's type and all attributes.
+_SKIPPED = frozenset({"__repr__", "__annotate_func__", "__dict__", "__weakref__", PROGRAMS})
 
 
 def _generated(x: Any) -> bool:
-    """Whether this is a function as `dataclass` makes them, or the text of attrs' objects."""
+    """Whether this is no function that a user has written, as `dataclass` makes them."""
     x = getattr(x, "__wrapped__", x)
-    file = x.__code__.co_filename if type(x) is FunctionType else ""
-    return file == "<string>" or (file.startswith("<attrs ") and x.__name__ == "__repr__")
+    return type(x) is not FunctionType or x.__code__.co_filename == "<string>"
 
 
 @functools.cache
