@@ -43,7 +43,7 @@ def saturation(p: Saturation, x: np.ndarray) -> Any:
 
 def rational(p: Rational, x: np.ndarray) -> Any:
     """A cubic over a cubic: Thurber's model."""
-    powers = np.stack([x**n for n in range(4)])
+    powers = x ** np.arange(4)[:, None]
     return (p.numerator @ powers) / (1 + p.denominator @ powers[1:])
 
 
