@@ -136,8 +136,8 @@ def leaves(tree):
 def test_a_saved_program_goes_on_where_this_one_would(backend, tmp_path):
     given, wanted = {}, {}
     for name, make in CASES.items():
-        if backend.name == "dask" and name.startswith("adam"):
-            continue  # each step's graph holds those before
+        if backend.name == "dask" and name in ("adam", "adamw", "lstm", "gru"):
+            continue  # each step's graph holds those before; recurrent layers are no blocks' there
         run, arguments = make()
         for _ in range(3):
             run(*arguments())
