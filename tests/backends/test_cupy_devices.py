@@ -241,7 +241,8 @@ def test_arrays_elsewhere_can_not_be_written_while_recorded(backend: Any) -> Non
             held[...] += 1
         return x * 2
 
-    with pytest.raises(CompileError, match="a raw array is changed in place"):
+    # The simulated library is a user's, whose device in a thread can't be looked into.
+    with pytest.raises(CompileError, match="a raw array is changed in place|can't look"):
         wg.compile(f)(wg.ones((3,), device="cuda:1"))
     assert held.get().tolist() == [0] * 3
 

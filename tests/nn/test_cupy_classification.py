@@ -163,7 +163,8 @@ def test_long_rows_are_composed_and_fused_as_other_calls(classes: int, compiled:
     own = classes == 128
     assert ("softmax_cross_entropy" in counts.launches) == own
     if compiled:
-        assert sum(counts.launches.values()) == (2 if own else 9)
+        # One of them multiplies the slope by a cotangent of ones, which stays an array.
+        assert sum(counts.launches.values()) == (3 if own else 9)
     z = logits - logits.max(1, keepdims=True)
     probs = np.exp(z) / np.exp(z).sum(1, keepdims=True)
     wanted = -np.log(probs[np.arange(6), target]).mean()
