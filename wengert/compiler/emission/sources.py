@@ -43,6 +43,8 @@ class Sources(Speller):
                 self.definitions.append(f"{name} = {known}")
             return known
         if isinstance(x, ModuleType):
+            if package_of(x.__name__) == _OWN:
+                raise _NotWrittenError(f"the module {x.__name__}")
             self._written[id(x)] = wanted = name or wanted
             self.names.taken.add(wanted)
             return self.module(x.__name__, wanted)
