@@ -458,7 +458,7 @@ class _Walk:
                 self.fact(name, Identity(x))
             if kind.__module__.startswith("_"):  # a lock, a file
                 self.state.unseen.append(f"{name}, a {kind.__name__}")
-            if hasattr(x, "__dict__"):
+            if hasattr(x, "__dict__") and package_of(kind.__module__) != "wengert":
                 self.own(x, name)
             return
         if isinstance(x, (int, float, complex, str, bytes, *UNCHANGING)):

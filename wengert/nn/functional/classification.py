@@ -1,7 +1,6 @@
 """Losses of classifiers."""
 
 import math
-from importlib import import_module
 from typing import Any, cast
 
 from wengert import ops
@@ -29,7 +28,7 @@ from wengert.tape.node import running_forwards
 from wengert.tape.observers import observing
 from wengert.tape.primitive import Primitive
 from wengert.tape.record import observe, record
-from wengert.tape.tensor import Tensor, differentiates, untracked, wrapped
+from wengert.tape.tensor import Tensor, untracked, wrapped
 
 _INT64 = DTYPES["int64"]
 
@@ -420,16 +419,10 @@ def _with_probabilities(
     classes = logits.shape[axis]
     x = log_softmax(logits, axis)
     # An impossible class that is not the target's either adds nothing, as in 0 log 0.
-    apart = ops.logical_and(ops.equal(target, 0), ops.isinf(x))
-    x = ops.where(apart, 0, x)
-    edge = None
-    if differentiates(target):  # there its slope is infinite, as that of -t log t, which is 0
-        entr = import_module("wengert.ops.special.entropy").entr
-        edge = entr(ops.where(apart, target, 1))
+    x = ops.where(ops.logical_and(ops.equal(target, 0), ops.isinf(x)), 0, x)
     if isinstance(smoothing, Tensor) or smoothing:
         target = ops.add(ops.multiply(target, 1 - smoothing), smoothing / classes)
     if weight is not None:
         x = ops.multiply(x, _reshape_weights(_class_weights(x, weight, axis), x, axis))
-    terms = ops.multiply(x, target)
-    terms = terms if edge is None else ops.subtract(terms, edge)
-    return reduce_losses(ops.negative(ops.sum(terms, axis=axis)), reduction)
+    losses = ops.negative(ops.sum(ops.multiply(x, target), axis=axis))
+    return reduce_losses(losses, reduction)
