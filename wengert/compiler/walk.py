@@ -13,6 +13,7 @@ import weakref
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable
 from enum import Enum
+from opcode import opmap
 from types import (
     BuiltinMethodType,
     CodeType,
@@ -351,7 +352,8 @@ class _Walk:
                 self.state.held.append((Place(space, key, key), Missing))
             package = str(space.get("__package__") or "").split(".")
             above = [".".join(package[:i]) for i in range(1, len(package) + 1)]
-            for key in sorted(names):  # imported in the function, perhaps from a package above it
+            # Imported in the function, perhaps from a package above it.
+            for key in sorted(names) if _imports(code) else ():
                 for module in (key, *[f"{each}.{key}".rstrip(".") for each in above]):
                     if module in sys.modules and of_user(module):
                         self.visit(sys.modules[module], None, module)
@@ -560,6 +562,13 @@ def _generated(x: Any) -> bool:
     """Whether this is no function that a user has written, as `dataclass` makes them."""
     x = getattr(x, "__wrapped__", x)
     return type(x) is not FunctionType or x.__code__.co_filename == "<string>"
+
+
+@functools.cache
+def _imports(code: CodeType) -> bool:
+    """Whether a function's code, or a function within it, imports something."""
+    inner = any(_imports(x) for x in code.co_consts if isinstance(x, CodeType))
+    return inner or opmap["IMPORT_NAME"] in code.co_code[::2]
 
 
 @functools.cache

@@ -57,7 +57,7 @@ def functional_call(
     named = parameter_and_buffer_dicts
     dicts = [named] if isinstance(named, Mapping) else list(named)
     places = _places(module)
-    given = _given(module, dicts, places, strict)
+    given = _tensors_by_name(module, dicts, places, strict)
     if tie_weights:
         _tie(module, given, places)
     args = () if args is None else args if isinstance(args, tuple) else (args,)
@@ -76,7 +76,7 @@ def _places(module: Any) -> dict[str, tuple[Any, str]]:
     return found
 
 
-def _given(module: Any, dicts: list[Any], places: Any, strict: bool) -> dict[str, Tensor]:
+def _tensors_by_name(module: Any, dicts: list[Any], places: Any, strict: bool) -> dict[str, Tensor]:
     given: dict[str, Tensor] = {}
     for one in dicts:
         if not isinstance(one, Mapping):

@@ -85,7 +85,7 @@ class Recurrent(Module, Generic[S]):
             self._check_dtype(part, x.dtype)
         return state
 
-    def _parts(self, hx: Any) -> Sequence[Any] | None:
+    def _state_parts(self, hx: Any) -> Sequence[Any] | None:
         """What a user gives as the state, as a sequence."""
         if hx is None or self.mode != "LSTM":
             return None if hx is None else (hx,)
@@ -109,7 +109,7 @@ class _Cell(Recurrent[S]):
 
     def forward(self, input: Any, hx: Any = None) -> S:
         """Return the next state of (N, input_size) and a state, by default of zeros."""
-        name, given = type(self).__name__, self._parts(hx)
+        name, given = type(self).__name__, self._state_parts(hx)
         x = wrapped(input)
         if x.ndim not in (1, 2) or x.shape[-1] != self.input_size:
             raise RuntimeError(

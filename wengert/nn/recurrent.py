@@ -72,7 +72,7 @@ class _Layers(Recurrent[S]):
         LSTM is a pair, h and c.
         """
         packed = input if hasattr(input, "batch_sizes") else None
-        given = self._parts(hx)
+        given = self._state_parts(hx)
         x = self._sequence(input, packed)
         batched = packed is not None or x.ndim == 3
         if not batched:

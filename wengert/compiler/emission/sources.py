@@ -61,12 +61,12 @@ class Sources(Speller):
             except _NotWrittenError as error:
                 raise _NotWrittenError(f"{name}, which uses {error.what}") from None
         else:
-            self.definitions.append(f"{name} = {self._made(x, name)}")
+            self.definitions.append(f"{name} = {self._expression(x, name)}")
         self._written[id(x)] = name
         self._alive.append(x)
         return name
 
-    def _made(self, x: Any, name: str) -> str:
+    def _expression(self, x: Any, name: str) -> str:
         """The expression that makes an object which is no function of this package."""
         if composite_of(x) is not None:
             raise _NotWrittenError(f"{name}, which here is composed of the standard's functions,")
