@@ -186,8 +186,8 @@ class Compiled(Generic[P, R]):
             If nothing has run yet, or the state's structure has changed since.
         ValueError
             If the program changes its arguments, is for one value of a number that changes,
-            returns an object of a user's class, replaces a tuple of the state, has collectives or
-            external functions, or draws by a device's generator.
+            returns an object of a user's class, replaces a tuple of the state, has collectives, or
+            draws by a device's generator.
         """
         replay = self._last()
         name = getattr(self._function, "__name__", "step")
@@ -282,7 +282,7 @@ class Compiled(Generic[P, R]):
 
     def _failed(self, error: Exception, args: Any, kwargs: Any) -> Any:
         """Run the function where its program has raised: it raises, too, or handles the error."""
-        if raised_by_user(error):  # by a signal's handler, or an external function
+        if raised_by_user(error):  # by a signal's handler
             raise error
         self.report.fell_back(f"the program raised {type(error).__name__} ({error})")
         return self.eagerly(*args, **kwargs)

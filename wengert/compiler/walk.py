@@ -305,9 +305,6 @@ class _Walk:
         elif hasattr(kind, "_given"):  # a compiled function
             self.fact(name, Identity(kind))
             self.visit(x._given(), None, f"{name}.function")
-        elif kind.__module__ == "wengert.compiler.opaque":  # the rule of an external function
-            self.fact(name, Identity(x))
-            self.visit(x._vjp, None, f"{name}.vjp")
         elif isinstance(x, BuiltinMethodType | MethodWrapperType) and not isinstance(
             x.__self__, ModuleType | type(None)
         ):

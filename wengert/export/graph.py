@@ -10,7 +10,7 @@ import numpy as np
 
 from wengert.backends import dtype_of
 from wengert.compiler.capture.lines import described
-from wengert.compiler.capture.trace import is_draw, is_exchange, runs_once
+from wengert.compiler.capture.trace import is_draw, is_exchange
 from wengert.compiler.program import Instruction, Program, Value
 from wengert.export.sizes import Shapes, Sized
 
@@ -191,8 +191,6 @@ class Graph:
             raise self._error(step, "random numbers are drawn; for dropout call model.eval() first")
         if is_exchange(name):
             raise self._error(step, "processes exchange data, which a model in a file can't")
-        if runs_once(name):
-            raise self._error(step, "an external function is called, which is not looked into")
         operands = [self._given(x) for x in step.operands]
         parameters = {key: self._given(x) for key, x in step.parameters.items()}
         parameters.pop("device", None)

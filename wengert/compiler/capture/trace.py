@@ -8,7 +8,6 @@ sweep and the update. Values are computed, too, so that a trace is also one eage
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import copy_context
 from dataclasses import replace
 from itertools import repeat
 from operator import attrgetter
@@ -45,7 +44,7 @@ from wengert.tape.observers import observing
 from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.promotion import common_dtype, number_type
 
-__all__ = ["Trace", "copied", "is_draw", "is_exchange", "is_mask", "runs_once"]
+__all__ = ["Trace", "copied", "is_draw", "is_exchange", "is_mask"]
 
 #: Functions of an array's shape and dtype, by the function of a shape and dtype that equals it.
 _LIKE = {name + "_like": name for name in ("empty", "full", "ones", "zeros")}
@@ -120,16 +119,6 @@ class Trace:
             raise TraceError(f"{line_that_raised(error)}: {error}. {told}") from error
         finally:
             self.close()
-
-    def outside(self, function: Callable[..., Any], *given: Any) -> Any:
-        """Call a function as where nothing is recorded."""
-
-        def call() -> Any:
-            for variable, x in self._outside:
-                variable.set(x)
-            return function(*given)
-
-        return copy_context().run(call)
 
     def close(self) -> None:
         """Stop recording. It may be called twice, as after an interrupt."""
@@ -491,11 +480,6 @@ class Trace:
 def is_draw(name: str) -> bool:
     """Whether instructions of a name draw random numbers, on the host or on a device."""
     return name == "draw" or _effect(name) == "draws"
-
-
-def runs_once(name: str) -> bool:
-    """Whether instructions of a name run once in a call: collectives and external functions."""
-    return _effect(name) in ("exchanges", "calls")
 
 
 def is_exchange(name: str) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from wengert.backends import Backend, dtype_of
 from wengert.backends.generators import host, stream, uniform
 from wengert.compiler.capture.recorded import Recording
-from wengert.compiler.capture.trace import runs_once
+from wengert.compiler.capture.trace import is_exchange
 from wengert.compiler.emission.emit import Emitted, emit, folded, tupled
 from wengert.compiler.emission.exported import ExportedProgram, exported_program, present
 from wengert.compiler.emission.sources import Sources
@@ -53,11 +53,10 @@ def save(
         raise ValueError(f"{name} can't be saved: it is a program of several libraries")
     path = Path(path)
     for step in program.instructions:
-        if runs_once(step.name):
-            called = step.parameters.get("call", step.name)
+        if is_exchange(step.name):
             raise ValueError(
-                f"{called} can't be written into a file that runs without wengert: it is a "
-                "collective or an external function, which is not looked into"
+                f"{step.name} can't be written into a file that runs without wengert: it is a "
+                "collective"
             )
     part = exported_program(name, program, recording, state, names)
     text, arrays = _Module(part, state, backend, name, path).written()
