@@ -45,7 +45,6 @@ __all__ = [
     "is_plain",
     "leads_on",
     "same",
-    "tensors_in",
     "traits_of",
 ]
 
@@ -99,6 +98,11 @@ class Place(NamedTuple):
         if self.kind == "part":
             return self.holder.spot, self.key
         return id(self.holder), self.key
+
+    @property
+    def root(self) -> "Place":
+        """The place that it is a part of, or itself."""
+        return self.holder.root if self.kind == "part" else self
 
     def get(self) -> Any:
         """The object there, or `Missing`."""
@@ -233,13 +237,6 @@ class State:
     def structure(self) -> tuple[Any, ...]:
         """The state's part of a signature."""
         return (*self.facts, Fact("what optimizers share", tuple(self.shares)))
-
-
-def tensors_in(x: Any) -> list[Tensor]:
-    """The Tensors at a spot: the object itself, or those in a tuple."""
-    if isinstance(x, tuple):
-        return [each for part in x for each in tensors_in(part)]
-    return [x] if isinstance(x, Tensor) else []
 
 
 def is_plain(x: Any) -> bool:
