@@ -525,17 +525,11 @@ HELD: dict[str, tuple[Callable[[], Any], Callable[..., Any], Change]] = {
     "an attribute of a partial": (lambda: with_k(functools.partial(abs)), by_k, to_three),
     "an attribute of a tuple": (lambda: with_k(Tuple((1.0,))), by_k, to_three),
     "an attribute of a set": (lambda: with_k(Set({1.0})), by_k, to_three),
-    "an attribute of an error": (lambda: with_k(ValueError(1.0)), by_k, to_three),
     "a function by types": (lambda: with_k(functools.singledispatch(doubled)), by_k, to_three),
     "a default": (
         lambda: defaultdict(lambda: 2.0),
         lambda x, o: x * o.default_factory(),
         lambda o: setattr(o, "default_factory", lambda: 3.0),
-    ),
-    "a builtin that is hidden": (
-        lambda: globals().pop("abs", None),
-        lambda x, o: x * abs(-2.0),
-        lambda o: globals().update(abs=lambda x: 3.0),
     ),
     "what is imported inside from a package": (
         settings_here,
@@ -568,11 +562,6 @@ HELD: dict[str, tuple[Callable[[], Any], Callable[..., Any], Change]] = {
         lambda o: to_three(type(o)),
     ),
     "a class that a metaclass makes": (lambda: ABCMeta("Made", (), {"k": 2.0}), by_k, to_three),
-    "the arguments of an error": (
-        lambda: ValueError(2.0),
-        lambda x, o: x * o.args[0],
-        lambda o: setattr(o, "args", (3.0,)),
-    ),
     "an attribute by a getter": (
         held(kk=2.0),
         lambda x, o: x * operator.attrgetter("k" + "k")(o),
@@ -615,14 +604,11 @@ def test_what_is_held_or_given_has_changed(name: str, given: bool) -> None:
     make, use, change = HELD[name]
     held = make()
     run = wg.compile(use if given else lambda x: use(x, held), check=0 if given else None)
-    try:
-        for i in range(8):
-            if i == 4:
-                change(held)
-            args = (X, held) if given else (X,)
-            assert same_bits(run(*args), run.eagerly(*args))
-    finally:
-        globals().pop("abs", None)
+    for i in range(8):
+        if i == 4:
+            change(held)
+        args = (X, held) if given else (X,)
+        assert same_bits(run(*args), run.eagerly(*args))
 
 
 def test_a_users_file_with_the_name_of_a_package_is_the_users(
@@ -659,6 +645,9 @@ class Local(threading.local):
 
 #: What can't be seen into, or not be repeated: what there is, a function, and what the error says.
 UNSEEN: dict[str, tuple[Callable[[], Any], Callable[..., Any], str]] = {
+    "an iterator": (lambda: iter([2.0]), lambda x, o: x * next(o), "o is a list_iterator"),
+    "an error": (lambda: ValueError(2.0), lambda x, o: x * o.args[0], "o is a ValueError"),
+    "a generator": (lambda: (k for k in [2.0]), lambda x, o: x * next(o), "o is a generator"),
     "a masked array": (lambda: np.ma.ones(3), lambda x, o: o.sum() * x, "o is a MaskedArray"),
     "a record": (lambda: np.zeros(1, "f8,f8")[0], lambda x, o: x * o[0], "o is a void"),
     "a sparse matrix": (
@@ -848,21 +837,15 @@ def test_a_tensor_that_is_replaced_and_stays_elsewhere(kept: str) -> None:
 def test_arrays_that_can_not_be_read_anew_are_refused() -> None:
     """Programs went on with their first elements."""
     array = np.ones(3, np.float32)
-
-    class Scaled:
-        def by(self, y: Any, x: Any) -> Any:
-            return x * wg.asarray(y)
-
-        scale = functools.partialmethod(by, array)
-
-    total, part, scaled = array.sum, slice(array), Scaled()
+    total, part = array.sum, slice(array)
     functions: list[Callable[[Any], Any]] = [
         lambda x: x * float(total()),
         lambda x: x * wg.asarray(part.stop),
-        lambda x: scaled.scale(x),
     ]
     for function in functions:
-        with pytest.raises(CompileError, match="can't be read anew in each call; pass it"):
+        with pytest.raises(
+            CompileError, match=r"can't be (read anew in each call|replaced while .*); pass it"
+        ):
             wg.compile(function)(X)
 
 

@@ -22,6 +22,7 @@ from wengert.compiler.owners import class_of_user
 from wengert.compiler.passes.flatten import LARGEST
 from wengert.compiler.passes.inplace import LATE
 from wengert.compiler.state import (
+    MEASURES,
     Exact,
     Identity,
     Missing,
@@ -192,8 +193,7 @@ class Binding:
                 held.append(Place(node, "__class__", "", "attr"))
                 held += [] if tensor.is_leaf else [Place(node, "watch", "", "attr")]
         self._read_held = reader(held)
-        measures: dict[type, Callable[[Any], Any]] = {int: len, list: list, frozenset: frozenset}
-        self._containers = [(x, measures[type(size)]) for x, size, _ in state.sizes]
+        self._containers = [(x, MEASURES[type(size)]) for x, size, _ in state.sizes]
         self._sizes = [size for _, size, _ in state.sizes]
 
     def _of_values(self, signature: dict[str, Any], leaves: Sequence[Any]) -> None:

@@ -250,6 +250,11 @@ class Compiled(Generic[P, R]):
                 return self._as_it_is("another thread records or checks for too long", call)
             try:
                 answer = self._found(call)
+            except TraceError as error:
+                if self._options.strict:
+                    raise
+                self._refuse(call, str(error))
+                return self.eagerly(*call.args, **call.kwargs)
             finally:
                 _lock.release()
             if type(answer) is Failed:
@@ -374,16 +379,16 @@ class Compiled(Generic[P, R]):
                 )
         except BegunError:
             self.report.note("a call that begins what an optimizer keeps ran as it is")
-        except TraceError as error:
-            if self._options.strict:
-                raise
-            self._refused[call.kinds] = str(error)
-            text = f"{self.report.name} runs as it is, and not compiled: {error}"
-            if text not in self._warned:
-                self._warned.add(text)
-                warnings.warn(text, RuntimeWarning, stacklevel=5)
-            self.report.fell_back(str(error))
         return self.eagerly(*call.args, **call.kwargs)
+
+    def _refuse(self, call: Call, why: str) -> None:
+        """Note that calls like this one run as they are, and warn once."""
+        self._refused[call.kinds] = why
+        self.report.fell_back(why)
+        text = f"{self.report.name} runs as it is, and not compiled: {why}"
+        if text not in self._warned:
+            self._warned.add(text)
+            warnings.warn(text, RuntimeWarning, stacklevel=4)
 
     def _record(self, call: Call, state: State, signature: dict[str, Any], why: str) -> Any:
         """Add a program; return what gives the trace as long as something holds a traced value."""

@@ -61,7 +61,7 @@ class Call:
     ) -> None:
         self.function, self.state, self.layout = function, state, layout
         self.trace, self.start = Trace(), Before(state, leaves)
-        self.tensors, self.sizes = self.start.tensors, self.start.sizes
+        self.tensors = self.start.tensors
         self.inputs: dict[Ref, Any] = {}  # values of the program
         self.before: dict[Ref, Any] = {}  # what they were made of
         self.outputs: list[Any] = []  # traced arrays and numbers

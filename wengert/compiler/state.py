@@ -16,7 +16,7 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from pathlib import PurePath
-from types import WrapperDescriptorType
+from types import MappingProxyType, WrapperDescriptorType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -30,6 +30,7 @@ from wengert.tape.tensor import Tensor
 
 __all__ = [
     "GENERATORS",
+    "MEASURES",
     "NUMBERS",
     "PLAIN",
     "PROGRAMS",
@@ -57,27 +58,31 @@ GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator
 #: Packages of Wengert whose objects are walked.
 _OWN = tuple(f"wengert.{room}" for room in ("nn", "optim", "amp", "distributed", "func", "data"))
 #: Packages of objects that never change, or that do nothing to a program.
-_STILL = frozenset(
-    ["numpy", "builtins", "typing", "types", "re", "pathlib", "enum", "abc", "torch", "jax"]
-    + [
-        "jaxlib",
-        "cupy",
-        "dask",
-        "array_api_strict",
-        "ml_dtypes",
-        "datetime",
-        "fractions",
-        "wengert",
-    ]
-    + ["dataclasses", "_abc", "array_api_compat", "logging", "warnings", "_thread", "_io", "_csv"]
-)
+_STILL = frozenset({
+    *("numpy", "builtins", "typing", "types", "re", "pathlib", "enum", "abc", "torch", "jax"),
+    *("jaxlib", "cupy", "dask", "array_api_strict", "ml_dtypes", "datetime", "fractions"),
+    *("wengert", "dataclasses", "_abc", "array_api_compat", "logging", "warnings", "_thread"),
+    *("_io", "_csv"),
+})  # fmt: skip
 #: Classes whose objects change unseen.
 _CHANGING = (
-    *(bytearray, memoryview, np.poly1d, np.vectorize, np.void, np.ndarray, threading.local),
+    *(
+        BaseException,
+        MappingProxyType,
+        bytearray,
+        memoryview,
+        np.poly1d,
+        np.vectorize,
+        np.void,
+        np.ndarray,
+        threading.local,
+    ),
     *(ContextVar, MappingView, ABCPolyBase, functools._lru_cache_wrapper, np.random.SeedSequence),
 )
 #: Types of numbers that may be inputs.
 NUMBERS = (int, float)
+#: What is compared of a container, by the type of what it was.
+MEASURES: dict[type, Callable[[Any], Any]] = {int: len, list: list, frozenset: frozenset}
 #: The attribute in which an object has its compiled methods, which is no state.
 PROGRAMS = "_wengert_programs"
 #: Stands for the absence of an object.
@@ -297,9 +302,8 @@ def traits_of(kind: type) -> tuple[bool, bool, bool]:
     opaque = walked and not written and not hasattr(kind, "__get__")
     # What is in C, of which a Python class inherits.
     opaque |= walked and any(traits_of(base)[1] for base in bases[1:] if base not in UNCHANGING)
-    opaque |= mine and any(
-        type(vars(base).get("__next__")) is WrapperDescriptorType for base in bases
-    )
+    nexts = [vars(base).get("__next__") for base in bases]
+    opaque |= any(type(x) is WrapperDescriptorType for x in nexts) and kind.__module__ != "_io"
     others = [base for base in bases if not class_of_user(base) and "__dict__" in vars(base)]
     whole = not mine or is_dataclass(kind) or hasattr(kind, "__attrs_attrs__")
     whole |= any(package_of(base.__module__) not in _STILL for base in others)

@@ -5,7 +5,6 @@ that it is a method of. It follows functions and methods of the user's that it m
 way, and gives the inputs of programs, and the plain values that calls compare.
 """
 
-import builtins
 import functools
 import re
 import sys
@@ -18,7 +17,6 @@ from types import (
     BuiltinMethodType,
     CodeType,
     FunctionType,
-    MappingProxyType,
     MemberDescriptorType,
     MethodType,
     MethodWrapperType,
@@ -77,14 +75,11 @@ _PARTS: list[tuple[type, tuple[str, ...]]] = [
     (staticmethod, ("__func__",)),
     (classmethod, ("__func__",)),
     (property, ("fget", "fset", "fdel")),
-    (functools.cached_property, ("func",)),
     (slice, ("start", "stop", "step")),
-    (functools.partialmethod, ("func", "args", "keywords")),
-    (functools.singledispatchmethod, ("dispatcher",)),
+    (functools.partial, ("func", "args", "keywords")),
 ]
 #: Classes with a way of their own, of which a user's may have more.
-_EXTENDED = (functools.partial, ModuleType, *GENERATORS, *[kinds for kinds, _ in _PARTS[1:]])
-_BUILTINS = frozenset(vars(builtins))
+_EXTENDED = (ModuleType, *GENERATORS, *[kinds for kinds, _ in _PARTS[1:]])
 
 
 def find_state(
@@ -119,6 +114,7 @@ class _Walk:
         self.later: list[tuple[Any, str]] = []
         self.classes: set[type] = set()  # whose attributes are visited
         self.every = not names.isdisjoint(_BY_NAME)
+        self.shared: dict[Any, int] | None = None  # the numbers of an optimizer's state
         self._count = 0
 
     def argument(self, x: Any, name: str) -> None:
@@ -156,7 +152,7 @@ class _Walk:
         """Visit what is at a place. Numbers are inputs in what is ``numeric``."""
         kind = type(x)
         if numeric and kind in NUMBERS and place is not None:
-            self.number(place)
+            self.number(x, place)
             return
         if isinstance(x, Enum) and class_of_user(kind) and id(x) not in self.state.known:
             self.state.known[id(x)] = name
@@ -165,7 +161,7 @@ class _Walk:
             self.visit(x.value, Place(x, "_value_", f"{name}.value", "attr"), f"{name}.value")
         if isinstance(x, Tensor):
             self.tensor(x, place, name)
-        elif is_array(x):
+        elif is_array(x) or (numeric and isinstance(x, np.generic)):  # of a parameter without axes
             self.array(x, place, name, numeric)
         elif isinstance(x, tuple):
             self.tuple(x, place, name, numeric)
@@ -177,12 +173,13 @@ class _Walk:
             else:
                 self.object(x, name, numeric)
 
-    def number(self, place: Place, shared: int | None = None) -> None:
-        """Add a number that is an input."""
-        state = self.state
-        self.fact(place.name, f"a number of type {type(place.get()).__name__}")
-        state.shares.append(len(state.numbers) if shared is None else shared)
-        state.numbers.append(place)
+    def number(self, x: Any, place: Place) -> None:
+        """Add a number that is an input, or that is one with another of an optimizer's state."""
+        self.fact(place.name, f"a number of type {type(x).__name__}")
+        shared: dict[Any, int] = {} if self.shared is None else self.shared
+        count = len(self.state.numbers)
+        self.state.shares.append(shared.setdefault((place.key, type(x), x), count))
+        self.state.numbers.append(place)
 
     def tensor(self, x: Tensor, place: Place | None, name: str) -> None:
         if place is None:
@@ -265,22 +262,16 @@ class _Walk:
             # Functions of a library may share their code, and differ in what is in their cells.
             self.fact(name, Identity(x.__code__ if mine or hasattr(x, "__wrapped__") else x))
             self.function(x, name, mine)
-        elif isinstance(x, functools.partial):
-            self.fact(name, Identity(kind))
-            self.visit(x.func, None, f"{name}.func")
-            for part in ("args", "keywords"):
-                self.visit(getattr(x, part), Place(x, part, f"{name}.{part}", "attr"), name)
-            self.own(x, name)
         elif isinstance(x, list | deque | set | frozenset):
             self.check_access(x, name)
             self.fact(name, (Identity(kind), len(x)))
             ordered = isinstance(x, list | deque)
             self.state.sizes.append((x, len(x) if ordered else frozenset(x), name))
             for i, part in enumerate(x):
-                called = item_name(name, i)
+                called = name if numeric and len(x) == 1 else item_name(name, i)  # its one group
                 self.visit(part, Place(x, i, called) if ordered else None, called, numeric)
             self.attributes(x, kind, name)
-        elif isinstance(x, dict | MappingProxyType):
+        elif isinstance(x, dict):
             self.mapping(x, name, numeric)
             self.attributes(x, kind, name)
         elif isinstance(x, ModuleType):
@@ -297,11 +288,9 @@ class _Walk:
                 if class_of_user(base) and "__init__" in vars(base):
                     at = Place(vars(base), "__init__", f"{base.__name__}.__init__")
                     self.visit(at.get(), at, at.name)
-        elif isinstance(x, GENERATORS) or (hasattr(kind, "__next__") and not class_of_user(kind)):
+        elif isinstance(x, GENERATORS):
             self.fact(name, Identity(kind))
             self.state.randoms.append((name, x))
-            if hasattr(kind, "__next__"):
-                self.state.unseen.append(f"{name}, a {kind.__name__}")
         elif hasattr(kind, "_given"):  # a compiled function
             self.fact(name, Identity(kind))
             self.visit(x._given(), None, f"{name}.function")
@@ -313,10 +302,15 @@ class _Walk:
         elif parts := next((keys for kinds, keys in _PARTS if isinstance(x, kinds)), ()):
             self.fact(name, Identity(kind))
             for key in parts:
-                called = "self" if kind is MethodType and name == x.__name__ else f"{name}.{key}"
-                self.visit(getattr(x, key), None, name if key == "__func__" else called)
+                called = name if key in ("__func__", "args", "keywords") else f"{name}.{key}"
+                called = (
+                    "self" if kind is MethodType and called == f"{x.__name__}.__self__" else called
+                )
+                self.visit(getattr(x, key), Place(x, key, called, "attr"), called)
             if isinstance(x, classmethod):
                 self.names.add("__class__")  # it may make objects
+            if isinstance(x, functools.partial):
+                self.own(x, name)
         else:
             self.instance(x, name)
 
@@ -345,8 +339,6 @@ class _Walk:
             self.names.update(names)
             self.state.held.append((Place(x, "__code__", f"{name}.__code__", "attr"), code))
             self.named(space, "", names)
-            for key in sorted(names & _BUILTINS - space.keys()):  # which a global would hide
-                self.state.held.append((Place(space, key, key), Missing))
             package = str(space.get("__package__") or "").split(".")
             above = [".".join(package[:i]) for i in range(1, len(package) + 1)]
             # Imported in the function, perhaps from a package above it.
@@ -381,11 +373,14 @@ class _Walk:
         self.fact(name, (Identity(type(x)), tuple(keys) if by_name else len(keys)))
         ordered = len(keys) > 1 or type(x) is defaultdict  # which makes items that are asked for
         self.state.sizes.append((x, keys if ordered else len(keys), name))
+        self.shared = {} if id(x) in self.state.growing else self.shared
         for key in keys:
             if not by_name:
                 self.visit(key, None, f"a key of {name}")
-            called = item_name(name, key)
+            called = f"{name}.{key}" if numeric and type(key) is str else item_name(name, key)
+            called = self.state.known[id(key)] if isinstance(key, Tensor) else called
             self.visit(x[key], Place(x, key, called), called, numeric)
+        self.shared = None if id(x) in self.state.growing else self.shared
         if type(x) is defaultdict:
             called = f"{name}.default_factory"
             self.visit(x.default_factory, Place(x, "default_factory", called, "attr"), called)
@@ -444,8 +439,6 @@ class _Walk:
         if hasattr(kind, "cache_clear") and not of_user(x.__module__):  # a library's function
             self.fact(name, Identity(x))
             return
-        if isinstance(x, BaseException):
-            self.visit(x.args, Place(x, "args", f"{name}.args", "attr"), f"{name}.args")
         walked, opaque, _ = traits_of(kind)
         if opaque:
             raise TraceError(
@@ -465,9 +458,10 @@ class _Walk:
             self.fact(name, base.__repr__(x))
         self.state.held.append((Place(x, "__class__", f"{name}.__class__", "attr"), kind))
         if isinstance(x, Optimizer):
-            self.optimizer(x, name)
-        else:
-            self.attributes(x, kind, name, numeric=numeric)
+            params = [param for group in x.param_groups for param in group["params"]]
+            self.state.starting |= any(param not in x.state for param in params)
+            self.state.growing.add(id(x.state))
+        self.attributes(x, kind, name, numeric=numeric)
 
     def attributes(self, x: Any, kind: type, name: str, *, numeric: bool = False) -> None:
         """Visit the attributes of an object, and of its class, that code names or Wengert reads."""
@@ -482,15 +476,16 @@ class _Walk:
             wanted = [
                 key
                 for key, part in space.items()
-                if key != PROGRAMS
+                if key not in (PROGRAMS, "defaults" if isinstance(x, Optimizer) else "")
                 and (
                     whole
                     or key in self.names
                     or (module and (key in _OF_MODULES or isinstance(part, Tensor | Module)))
                 )
             ]
-            for key in wanted:
-                called = f"{name}.{key}"
+            of_optimizer = isinstance(x, Optimizer)
+            for key in sorted(wanted, key="state".__eq__):  # whose keys have got names before
+                called = name if of_optimizer and key == "param_groups" else f"{name}.{key}"
                 self.visit(space[key], Place(space, key, called), called, numeric)
             ordered = mine or kind.__module__ == "wengert.nn.containers"
             self.state.sizes.append((space, [*space] if ordered else len(space), name))
@@ -504,49 +499,6 @@ class _Walk:
                         self.visit(part, place, place.name, numeric)
         if mine:
             self.cls(kind, kind.__name__)
-
-    def optimizer(self, x: Optimizer, name: str) -> None:
-        """Visit an optimiser: groups, and the state of each parameter."""
-        state, space = self.state, vars(x)
-        state.growing.add(id(x.state))
-        for key in ("param_groups", "state"):
-            state.held.append((Place(space, key, f"{name}.{key}"), space[key]))
-            self.first(space[key], f"{name}.{key}")
-        state.sizes += [(x.param_groups, len(x.param_groups), f"{name}.param_groups")]
-        state.sizes += [(x.state, len(x.state), f"{name}.state"), (space, len(space), name)]
-        for i, group in enumerate(x.param_groups):
-            prefix = name if len(x.param_groups) == 1 else f"{name}.{i}"
-            state.held.append((Place(x.param_groups, i, prefix), group))
-            self.first(group, f"{prefix} group")
-            self.fact(prefix, tuple(group))
-            state.sizes.append((group, len(group), prefix))
-            for key, part in group.items():
-                self.visit(part, Place(group, key, f"{prefix}.{key}"), f"{prefix}.{key}", True)
-            shared: dict[Any, int] = {}
-            for param in group["params"]:
-                kept = x.state.get(param)
-                if kept is None:
-                    state.starting = True
-                    continue
-                called = state.known[id(param)]
-                state.held.append((Place(x.state, param, called), kept))
-                self.first(kept, f"{called} in an optimizer's state")
-                self.fact(f"{called} in an optimizer's state", tuple(kept))
-                state.sizes.append((kept, len(kept), called))
-                for key, part in kept.items():
-                    place = Place(kept, key, f"{called}.{key}")
-                    if type(part) in NUMBERS:
-                        count = shared.setdefault((key, type(part), part), len(state.numbers))
-                        self.number(place, count)
-                    elif isinstance(part, np.generic):  # of a parameter without axes
-                        self.array(part, place, place.name, True)
-                    else:
-                        self.visit(part, place, place.name, True)
-        for key, part in space.items():
-            if key not in ("param_groups", "state", "defaults"):
-                self.visit(part, Place(space, key, f"{name}.{key}"), f"{name}.{key}", True)
-        if class_of_user(type(x)):
-            self.cls(type(x), type(x).__name__)
 
 
 #: Methods that a dataclass, all of whose fields are compared, may have from its decorator.
