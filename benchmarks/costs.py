@@ -4,6 +4,7 @@
 """
 
 import argparse
+import dis
 import json
 import statistics
 import subprocess
@@ -51,8 +52,11 @@ def first_calls(row: int, rounds: int) -> tuple[Ratio, Ratio]:
     return first, second
 
 
-def surround(row: int, rounds: int) -> tuple[float, Ratio]:
-    """What surrounds the program of a compiled step, and its share of the program's time."""
+def surround(row: int, rounds: int) -> tuple[int, float, Ratio]:
+    """How many comparisons a compiled step makes, what surrounds its program, and the share of it.
+
+    The share is that of the program's time.
+    """
     from benchmarks.mlp import ROWS, Problem, wengert_compiled
 
     trainer = wengert_compiled(Problem.make(*ROWS[row]))
@@ -73,7 +77,9 @@ def surround(row: int, rounds: int) -> tuple[float, Ratio]:
     times = interleave(contestants, rounds=4 * rounds, block=0.004)
     ratio = times.ratio("step", "program")
     around = times.median("step") - times.median("program")
-    return around, Ratio(ratio.low - 1, ratio.median - 1, ratio.high - 1)
+    names = [each.opname for each in dis.get_instructions(step._calls[0])]
+    comparisons = sum(map(names.count, ("IS_OP", "COMPARE_OP", "CONTAINS_OP")))
+    return comparisons, around, Ratio(ratio.low - 1, ratio.median - 1, ratio.high - 1)
 
 
 def peaks(batch: int, widths: tuple[int, ...]) -> dict[str, float]:
@@ -131,12 +137,13 @@ def report(rounds: int, *, markdown: bool) -> list[Verdict]:
         what = f"first call of a compiled step, {label}, in eager steps"
         verdicts.append(Verdict(what, first, LIMIT))
     print(table(lines, markdown=markdown), end="\n\n")
-    lines = [["what surrounds the program", "µs", "share"]]
+    lines = [["what surrounds the program", "comparisons", "ns each", "µs", "share"]]
     for row in (0, len(ROWS) - 1):
         batch, widths = ROWS[row]
         label = f"{batch}, {'-'.join(map(str, widths))}"
-        seconds, share = surround(row, rounds)
-        lines.append([label, f"{seconds * 1e6:.1f}", f"{share.median:.1%}"])
+        count, seconds, share = surround(row, rounds)
+        each = [f"{seconds / count * 1e9:.0f}", f"{seconds * 1e6:.1f}", f"{share.median:.1%}"]
+        lines.append([label, str(count), *each])
         if not row:
             verdicts.append(
                 Verdict(f"what surrounds a compiled step's program, {label}, of it", share, AROUND)

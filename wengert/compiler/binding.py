@@ -1,40 +1,37 @@
-"""Binding: what runs a program on one state.
+"""Binding: the generated function that runs a program on one state.
 
 It compares what the program assumes, reads the inputs, runs the program, and stores what has
-changed. Objects at places are read and stored by generated expressions, and compared by C loops: in
-Python, a step of each would take as long as a small network.
+changed: a straight line for each, since a loop would cost as much as a small network.
 """
 
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from operator import is_
 from types import CodeType
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from wengert.backends import backend_of, selection
-from wengert.compiler.calls import kind_of, kind_of_gradient, kind_of_leaf
+from wengert.compiler.calls import kind_of
 from wengert.compiler.capture.recorded import Effect, Recording, Ref, Swept
 from wengert.compiler.emission.spelling import Names, Speller, conditions
 from wengert.compiler.owners import class_of_user
 from wengert.compiler.passes.flatten import LARGEST
-from wengert.compiler.passes.inplace import LATE
+from wengert.compiler.passes.inplace import ALONE, CHANGED, LATE
 from wengert.compiler.state import (
-    MEASURES,
     Exact,
     Identity,
     Missing,
     Place,
     State,
-    is_array,
     is_plain,
     leads_on,
     same,
 )
 from wengert.ops.data_type import get_default_dtype
 from wengert.tape.grad_mode import is_inference_mode_enabled, recording
+from wengert.tape.hooks import has_hooks
 from wengert.tape.observers import observing
 from wengert.tape.tensor import Tensor, untracked, with_node
 
@@ -53,56 +50,11 @@ class Failed:
         self.error = error
 
 
-_MISSED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-#: The array that tells programs which write in place what an unshared array is.
-ALONE_ARRAY: Final = [None]
-
-
-class Source:
-    """Writes functions that read and store at places."""
-
-    def __init__(self) -> None:
-        self.names: dict[str, Any] = {
-            "math": math,
-            "new": tuple.__new__,
-            "swept": Swept,
-            "untracked": untracked,
-            "with_node": with_node,
-        }
-        self._known: dict[int, str] = {}
-
-    def bind(self, x: Any) -> str:
-        """The name of an object."""
-        name = self._known.get(id(x))
-        if name is None:
-            name = self._known[id(x)] = f"x{len(self.names)}"
-            self.names[name] = x
-        return name
-
-    def at(self, place: Place) -> str:
-        """The expression for what is at a place."""
-        return place.text(self.bind)
-
-    def reader(self, places: Sequence[Place]) -> Any:
-        """The function that lists what is at places; nothing may be there if nothing is now."""
-        texts = [self.at(at) if at.get() is not Missing else self._absent(at) for at in places]
-        return self.function("read", "", [f"return [{', '.join(texts)}]"])
-
-    def _absent(self, place: Place) -> str:
-        holder, key, nothing = self.bind(place.holder), self.bind(place.key), self.bind(Missing)
-        if place.kind == "attr":
-            return f"getattr({holder}, {key}, {nothing})"
-        return f"{holder}.get({key}, {nothing})"
-
-    def function(self, name: str, parameters: str, lines: Sequence[str]) -> Any:
-        """A function of some lines."""
-        text = "\n    ".join([f"def {name}({parameters}):", *lines])
-        exec(_code(text + "\n"), self.names)  # noqa: S102
-        return self.names.pop(name)  # which need not hold itself
+_MISSED = "ArithmeticError, AttributeError, LookupError, TypeError, ValueError"
 
 
 class Binding:
-    """A program, bound to the objects of a state and of a call's ``leaves``.
+    """Writes the function.
 
     ``attach(answer, kept, tensors)`` puts results on the tape. A program that writes in
     place has the input `ALONE`.
@@ -114,195 +66,300 @@ class Binding:
         signature: dict[str, Any],
         pool: Any,
         attach: Callable[..., None],
-        state: State,
-        static: Sequence[bool],
-        leaves: Sequence[Any],
         *,
         alone: bool = False,
     ) -> None:
-        self._found, self._pool, self._attach, self._alone = found, pool, attach, alone
-        self._state, self._static = state, static
-        self._source, self._tensors = Source(), [at.tensor for at in state.tensors]
-        self._of_places()
-        self._of_values(signature, leaves)
-        self._store = self._source.function("store", "o, t, a, g, last", [*self._stores()])
-        *_, self._held, self._facts = self._look(leaves)
+        self._found, self._signature, self._alone = found, signature, alone
+        self._read = found.read()
+        named = (has_hooks, kind_of, with_node, same, selection, untracked)
+        self.names: dict[str, Any] = {
+            **{x.__name__: x for x in named},
+            "__name__": "wengert.compiled.binding",
+            "MISS": MISS,
+            "Failed": Failed,
+            ALONE: [None],
+            "attach": attach,
+            "default_dtype": get_default_dtype,
+            "late": LATE,
+            "another": pool.another,
+            "give": pool.give,
+            "inference": is_inference_mode_enabled,
+            "made": np.zeros,
+            "math": math,
+            "new": tuple.__new__,
+            "observing": observing,
+            "recording": recording,
+            "take": pool.take,
+            "unflatten": found.answer.unflatten,
+            "shape": _shape,
+            "swept": Swept,
+        }
+        self._checks: list[str] = []
+        self._bound: dict[int, str] = {}
 
-    def __call__(self, *args: Any) -> Any:
-        """Run the program, or return `MISS` or `Failed`."""
-        if len(args) != len(self._static):
-            return MISS
-        try:
-            found = self._found_in(args)
-        except _MISSED:
-            return MISS
-        if found is None:
-            return MISS
-        tensors, given = found
-        if self._alone:  # with as many references as an array of the state
-            given.append(np.zeros(1))
-            ALONE_ARRAY[0] = given[-1]
-        try:
-            step = self._pool.take()
-        except IndexError:
-            step = self._pool.another()
-        try:
-            if self._alone:
-                LATE.clear()
-            for i, empty in self._gone:  # another thread's calls see that there is one
-                tensors[i]._grad = empty
-            try:
-                out = step(*given)
-            except BaseException as error:
-                for i, _ in self._gone:
-                    tensors[i]._grad = None
-                if isinstance(error, Exception):
-                    return Failed(error)
-                raise
-            answer = self._store(out, tensors, args, given, self._last)
-            if self._alone and LATE:
-                raise LATE.pop(0)
-            if self._kept is not None:
-                self._attach(answer, out[self._kept :], tensors)
-            structure = self._found.answer
-            return answer[0] if structure.cls is None else structure.unflatten(answer)
-        finally:
-            self._pool.give(step)
+    def function(self, state: State, leaves: Sequence[Any]) -> Callable[..., Any]:
+        """The function bound to the objects of a state and a call's ``leaves``."""
+        self._state = state
+        args = [f"a{i}" for i in range(len(leaves))]
+        self._tensors = [f"t{i}" for i in range(len(state.tensors))]
+        for name, at in zip(self._tensors, state.tensors, strict=True):
+            self.names[name] = at.tensor
+        self._modes()
+        self._sizes()  # first, since reading makes items of some dicts
+        self._moved()
+        self._arguments(args, leaves)
+        self._facts()
+        self._of_tensors()
+        self._numbers()
+        inputs = [self._input(ref) for ref in self._found.refs]
+        if self._alone:  # with two references, as an array of the state has
+            self._checks.append(f"{CHANGED} = {ALONE}[0] = made(1)")
+            inputs.append(CHANGED)
+        known = [x for x in self.names if x.startswith(("last", "was"))]
+        lines = ["def call(*args):"]
+        lines += [f"    global {', '.join(known)}"] if known else []
+        lines += [f"    if len(args) != {len(args)}:", "        return MISS"]
+        lines += [f"    {''.join(f'{arg}, ' for arg in args)}= args"] if args else []
+        lines += ["    try:", *[f"        {line}" for line in self._checks]]
+        lines += [f"    except ({_MISSED}):", "        return MISS"]
+        lines += self._run(inputs)
+        exec(_code("\n".join(lines) + "\n"), self.names)  # noqa: S102
+        return self.names.pop("call")  # type: ignore[no-any-return]  # which need not hold itself
 
-    # -- comparing and reading -------------------------------------------------------------------
+    def _run(self, inputs: list[str]) -> list[str]:
+        """The lines that run the program, store its changes, and return the answer."""
+        outputs = [f"o{i}" for i in range(len(self._found.program.outputs))]
+        left = f"{', '.join(outputs)}{',' if len(outputs) == 1 else ''} = " if outputs else ""
+        lines = ["    try:", "        step = take()"]
+        lines += ["    except IndexError:", "        step = another()", "    try:"]
+        lines += ["        late.clear()"] if self._alone else []
+        # The gradients that the function deletes at its begin are freed before new ones are made.
+        gone = [
+            x.ref.index
+            for x in self._found.effects
+            if x.ref.kind == "grad" and x.ref.index in self._found.gone and x.ref not in self._read
+            if x.ref.index < len(self._state.tensors)
+        ]
+        for i in gone:  # another thread's calls see that there is one
+            array: Any = self._state.tensors[i].tensor._grad._array  # type: ignore[union-attr]
+            empty = backend_of(array).namespace.zeros((0,), dtype=array.dtype)
+            lines.append(f"        t{i}._grad = {self._bind(untracked(empty))}")
+        lines += ["        try:", f"            {left}step({', '.join(inputs)})"]
+        lines += ["        except BaseException as error:"]
+        lines += [f"            t{i}._grad = None" for i in gone]
+        lines += [
+            "            if isinstance(error, Exception):",
+            "                return Failed(error)",
+        ]
+        lines += ["            raise"]
+        lines += [f"        {line}" for line in (*self._new(), *self._effects())]
+        if self._alone:
+            lines += ["        if late:", "            raise late.pop(0)"]
+        lines += [f"        {line}" for line in self._answer()]
+        lines += ["    finally:", "        give(step)"]
+        return lines
 
-    def _of_places(self) -> None:
-        """Prepare reading what is at places."""
-        state, reader = self._state, self._source.reader
-        moved = [x.ref.index for x in self._found.effects if x.ref.kind == "spot"]
+    # -- comparing -------------------------------------------------------------------------------
+
+    def _bind(self, x: Any) -> str:
+        name = self._bound.get(id(x))
+        if name is None:
+            name = self._bound[id(x)] = f"x{len(self.names)}"
+            self.names[name] = x
+        return name
+
+    def _check(self, condition: str) -> None:
+        self._checks.append(f"if {condition}: return MISS")
+
+    def _at(self, place: Place) -> str:
+        return place.text(self._bind)
+
+    def _exactly(self, at: str, x: Any) -> None:
+        """Compare a plain value, by identity first."""
+        if x is None or x is True or x is False:
+            self._check(f"{at} is not {x}")
+        else:
+            bound = self._bind(x)
+            self._check(f"{at} is not {bound} and not same({at}, {bound})")
+
+    def _modes(self) -> None:
+        tracked, inference = self._signature["the recording mode"]
+        default = self._signature["where new arrays are made"][2]
+        self._check("observing")  # an observer needs eager operations
+        self._check(f"recording() is not {tracked} or inference() is not {inference}")
+        self._check(f"selection() is not {self._bind(selection())}")
+        self._check(f"default_dtype() is not {self._bind(default)}")
+
+    def _moved(self) -> None:
+        """Read the Tensors, and compare the tuples of them, that calls replace."""
+        state, tensors = self._state, self._state.tensors
+        moved = {x.ref.index for x in self._found.effects if x.ref.kind == "spot"}
         spots = {state.spots[k][0].spot for k in moved}
-        placed = [(i, at.place) for i, at in enumerate(state.tensors) if at.place is not None]
+        number = {id(at.tensor): i for i, at in enumerate(tensors)}
+        placed = [(i, at.place) for i, at in enumerate(tensors) if at.place is not None]
         first = {i: at for i, at in placed if at.root.spot in spots}
-        self._replaced, self._read_replaced = [*first], reader([*first.values()])
-        self._read_again = reader([at for spot in state.spots for at in _places_in(*spot)])
-        moved_tuples = [state.spots[k] for k in moved if isinstance(state.spots[k][1], tuple)]
-        self._read_tuples = reader([at for at, _ in moved_tuples])
-        self._read_arrays, self._read_twins = reader(state.arrays), reader(state.twins)
-        self._read_numbers = reader(state.numbers)
+        self._replaced = bool(first)
+        for k, (place, held) in enumerate(state.spots):
+            if isinstance(held, tuple) and k in moved:
+                self._check(f"shape({self._at(place)}) != {self._bind(_shape(held))}")
+            elif isinstance(held, tuple):
+                self._check(f"{self._at(place)} is not {self._bind(held)}")
+        for i, place in first.items():
+            self._checks.append(f"t{i} = {self._at(place)}")
+            self._check(f"type(t{i}) is not {self._bind(type(tensors[i].tensor))}")
+        for at, x in [part for spot in state.spots for part in _tensors_at(*spot)]:
+            i = number[id(x)]
+            if i not in first or first[i].spot != at.spot:
+                self._check(f"{self._at(at)} is not t{i}")
+        for x in state.fixed:
+            self._check(f"{self._bind(x)} is not t{number[id(x)]}")
+
+    def _arguments(self, args: list[str], leaves: Sequence[Any]) -> None:
+        state, known = self._state, dict[int, str]()
+        known |= {id(at.tensor): f"t{i}" for i, at in enumerate(state.tensors)}
+        raws = {id(place.get()): self._at(place) for place in state.arrays}
+        count, kinds = len(raws), self._signature["an argument"]
+        gradients = self._signature["a gradient"]
+        self._kinds = [*gradients[: len(state.tensors)]]  # of gradients
+        rest = gradients[len(state.tensors) :]
+        for name, kind, leaf, gradient in zip(args, kinds, leaves, rest, strict=True):
+            if isinstance(leaf, Tensor):
+                self._check(f"type({name}) is not {self._bind(type(leaf))}")
+                if leads_on(leaf) and class_of_user(type(leaf)):  # to what is held there
+                    self._check(f"{name} is not {self._bind(leaf)}")
+                if known.setdefault(id(leaf), name) != name:
+                    self._check(f"{name} is not {known[id(leaf)]}")
+                    continue
+                self._checks.append(f"r_{name} = {name}._array")
+                self._check(f"kind_of(r_{name}) != {self._bind(kind[:5])}")
+                self._tensors.append(name)
+                self._kinds.append(gradient)
+                tracked, hooked = kind[5:]
+                self._check(f"{name}._node is {'not ' if tracked is None else ''}None")
+                if tracked is not None:
+                    self._check(f"{name}.is_leaf is not {tracked}")
+                    watched = "" if tracked else f" or {name}.retains_grad"
+                    self._check(
+                        f"{name} is not {self._bind(leaf)}"
+                        if hooked
+                        else f"has_hooks({name}._node){watched}"
+                    )
+            elif isinstance(kind, tuple):
+                if raws.setdefault(id(leaf), name) != name:
+                    self._check(f"{name} is not {raws[id(leaf)]}")
+                self._check(f"kind_of({name}) != {self._bind(kind)}")
+            elif kind is float:
+                self._check(f"type({name}) is not float or {name} - {name} != 0.0")
+            elif is_plain(leaf):
+                self._exactly(name, leaf)
+            else:
+                self._check(f"{name} is not {self._bind(leaf)}")
+        if self._replaced or len(known) > len(state.tensors):
+            self._distinct(self._tensors)
+        if len(raws) > count:
+            self._distinct([f"id({x})" for x in raws.values()])
+
+    def _distinct(self, names: Sequence[str]) -> None:
+        self._check(f"len({{{', '.join(names)}}}) != {len(names)}")
+
+    def _kept(self, array: str, last: str, x: Any, kind: Any) -> None:
+        """Compare an array's kind, unless it is the last call's."""
+        new = f"kind_of({array}) != {self._bind(kind)}"
+        if math.prod(kind[1]) > LARGEST:
+            self._check(new)  # a reference to the array would forbid to overwrite it
+        else:
+            self.names[last] = x
+            self._check(f"{array} is not {last} and {new}")
+
+    def _facts(self) -> None:
+        """Compare the plain values and objects at places."""
+        state = self._state
         inputs = {place.spot for place in (*state.arrays, *state.twins)}
-        held = [at for at, _ in state.held if at.spot not in inputs and at.kind != "part"]
-        held += [at for at, x in state.spots if isinstance(x, tuple) and at.spot not in spots]
-        for tensor in [x for i, x in enumerate(self._tensors) if i not in first]:
-            held.append(Place(tensor, "_node", "", "attr"))
-            if (node := tensor._node) is not None:
-                held.append(Place(node, "__class__", "", "attr"))
-                held += [] if tensor.is_leaf else [Place(node, "watch", "", "attr")]
-        self._read_held = reader(held)
-        self._containers = [(x, MEASURES[type(size)]) for x, size, _ in state.sizes]
-        self._sizes = [size for _, size, _ in state.sizes]
+        for place, x in state.held:
+            if place.spot in inputs or place.kind == "part":
+                continue
+            if x is Missing and place.kind == "attr":
+                self._check(f"hasattr({self._bind(place.holder)}, {place.key!r})")
+            elif x is Missing:
+                self._check(f"{self._bind(place.key)} in {self._bind(place.holder)}")
+            elif is_plain(x):
+                self._exactly(self._at(place), x)
+            else:
+                self._check(f"{self._at(place)} is not {self._bind(x)}")
 
-    def _of_values(self, signature: dict[str, Any], leaves: Sequence[Any]) -> None:
-        """Prepare reading and comparing arguments, arrays and gradients."""
-        state, found, count = self._state, self._found, len(self._tensors)
-        kinds, known = signature["an argument"], {id(x) for x in self._tensors}
-        self._new: list[int] = []  # arguments that are Tensors, and none of the state's
-        self._fixed: list[int] = []  # arguments that are compared by identity
-        for j, (leaf, kind) in enumerate(zip(leaves, kinds, strict=True)):
-            if isinstance(leaf, Tensor) and id(leaf) not in known:
-                known.add(id(leaf))
-                self._new.append(j)
-            of_user = leads_on(leaf) and class_of_user(type(leaf))  # and leads to what is there
-            if kind == "an object" or (isinstance(leaf, Tensor) and (of_user or kind[-1])):
-                self._fixed.append(j)
-        self._objects = [j for j, x in enumerate(leaves) if isinstance(x, Tensor) or is_array(x)]
-        of_tensors = [kind[:5] for kind in signature["a Tensor of the state"]]
-        self._kinds = [*of_tensors, *signature["a raw array of the state"]]
-        # A reference to a large array would forbid to overwrite it.
-        arrays = [*[x._array for x in self._tensors], *[place.get() for place in state.arrays]]
-        small = [math.prod(kind[1]) <= LARGEST for kind in self._kinds]
-        self._last = [x if few else None for x, few in zip(arrays, small, strict=True)]
-        self._read = sorted({x.index for x in found.read() if x.kind == "grad"})
-        self._grads = sorted({*self._read, *[x.ref.index for x in found.effects if x.inside]})
-        # Gradients that the function deletes at its begin are freed before new ones are made.
-        gone = {x.ref.index for x in found.effects if x.ref.kind == "grad"} & found.gone
-        gone = {i for i in gone if i < count}.difference(self._grads)
-        self._gone = [(i, _empty(self._tensors[i])) for i in gone]
-        begins, end = dict[str, int](), 0
-        for kind, size in (
-            ("tensor", count),
-            ("array", len(state.arrays)),
-            ("number", len(state.numbers)),
-            ("leaf", len(leaves)),
-            ("new", len(self._new)),
-            ("grad", len(self._read)),
+    def _sizes(self) -> None:
+        """Compare lengths and keys of containers."""
+        measures = {int: "len({})", list: "[*{}]", frozenset: "{}"}
+        for x, size, _ in self._state.sizes:
+            now = measures[type(size)].format(self._bind(x))
+            self._check(f"{now} != {size if type(size) is int else self._bind(size)}")
+
+    def _of_tensors(self) -> None:
+        state, signature = self._state, self._signature
+        for i, at in enumerate(state.tensors):
+            kind, node = signature["a Tensor of the state"][i], at.tensor._node
+            self._checks.append(f"r_t{i} = t{i}._array")
+            self._kept(f"r_t{i}", f"last{i}", at.tensor._array, kind[:5])
+            now, kind_now = f"t{i}._node", self._bind(type(node))
+            self._check(f"{now} is not {self._bind(node)} or type({now}) is not {kind_now}")
+            if node is not None and not at.tensor.is_leaf:
+                self._check(f"{now}.watch is not {self._bind(node.watch)}")
+        for tensor, there in zip(self._tensors, self._found.grads, strict=True):
+            self._check(f"{tensor}._grad is {'' if there else 'not '}None")
+        self._gradients()
+        for i, (place, kind) in enumerate(
+            zip(state.arrays, signature["a raw array of the state"], strict=True)
         ):
-            begins[kind], end = end, end + size
+            self._checks.append(f"r_s{i} = {self._at(place)}")
+            self._kept(f"r_s{i}", f"was{i}", place.get(), kind)
+        for place in state.twins:
+            first = next(i for i, x in enumerate(state.arrays) if x.get() is place.get())
+            self._check(f"{self._at(place)} is not r_s{first}")
 
-        def position(ref: Ref) -> int:
-            kind, i = ref
-            if kind == "grad":
-                return begins[kind] + self._read.index(i) if i in self._read else end
-            if kind == "tensor" and i >= count:
-                return begins["new"] + i - count
-            return begins[kind] + (state.shares[i] if kind == "number" else i)
+    def _gradients(self) -> None:
+        """Compare kinds and identities of gradients, if the program reads or changes any."""
+        changed = [x.ref for x in self._found.effects if x.inside]
+        used = {ref.index for ref in (*self._read, *changed) if ref.kind == "grad"}
+        if not used:
+            return
+        names = [self._tensors[i] for i in sorted(used)]
+        for i, name in zip(sorted(used), names, strict=True):
+            cls, dtype = map(self._bind, self._kinds[i])
+            self._checks.append(f"g = {name}._grad._array")
+            self._check(f"type(g) is not {cls} or g.dtype != {dtype}")
+        self._checks.append("g = None")  # the call may free it
+        self._distinct([*self._tensors, *[f"{name}._grad" for name in names]])
 
-        self._order = [*map(position, found.refs)]
-        self._pinned = [*map(position, found.pinned)]
-        given = [f"v[{position(ref)}]" for ref in found.decided.refs]
-        lines = conditions(
-            found.decided, given, lambda text: "return False", Speller(None, Names())
+    def _numbers(self) -> None:
+        state, found = self._state, self._found
+        for i, place in enumerate(state.numbers):
+            first, at = state.shares[i], self._at(place)
+            if first == i:
+                self._checks.append(f"n{i} = {at}")
+                self._check(f"type(n{i}) is not {type(place.get()).__name__}")
+            else:
+                self._check(f"{at} is not n{first} and not same({at}, n{first})")
+        for ref, value in found.pinned.items():
+            self._exactly(self._input(ref), value)
+        given = [self._input(ref) for ref in found.decided.refs]
+        self._checks += conditions(
+            found.decided, given, lambda text: "return MISS", Speller(None, Names())
         )
-        self._decided = self._source.function("decided", "v", [*lines, "return True"])
 
-    def _found_in(self, args: Sequence[Any]) -> tuple[list[Tensor], list[Any]] | None:
-        """The Tensors and the program's inputs of a call, if it is for the call."""
-        if [measure(x) for x, measure in self._containers] != self._sizes:
-            return None  # first, since reading makes items of some dicts
-        tensors, values, held, facts = self._look(args)
-        if facts != self._facts or not _alike(held, self._held):
-            return None
-        for x, last, kind in zip(values, self._last, self._kinds, strict=False):
-            if x is not last and kind_of(x) != kind:
-                return None
-        return tensors, [values[i] for i in self._order]
-
-    def _look(self, args: Sequence[Any]) -> tuple[list[Tensor], list[Any], list[Any], Any]:
-        """A call's Tensors, what programs read, and what is compared, by identity or equality."""
-        count, state = len(self._tensors), self._state
-        tensors = [*self._tensors, *[args[j] for j in self._new]]
-        for i, x in zip(self._replaced, self._read_replaced(), strict=True):
-            tensors[i] = x
-        arrays, numbers = self._read_arrays(), self._read_numbers()
-        values = [*[x._array for x in tensors[:count]], *arrays, *numbers, *args]
-        values += [x._array for x in tensors[count:]]
-        values += [tensors[i]._grad._array for i in self._read]
-        values.append(None)  # for gradients that are not read
-        held = [*self._read_held(), *[args[j] for j in self._fixed]]
-        held += [values[i] for i in self._pinned]
-        objects = [*tensors, *self._read_again(), *state.fixed, *arrays, *self._read_twins()]
-        objects += [*[args[j] for j in self._objects], *[tensors[i]._grad for i in self._grads]]
-        seen: dict[int, int] = {}
-        facts = (
-            bool(observing),
-            recording(),
-            is_inference_mode_enabled(),
-            selection(),
-            get_default_dtype(),
-            [*map(seen.setdefault, map(id, objects), range(len(objects)))],  # which are one
-            [*map(type, tensors)],
-            [x._grad is None for x in tensors],
-            [kind_of_gradient(tensors[i]) for i in self._grads],
-            [kind_of_leaf(x, fixed) for x, fixed in zip(args, self._static, strict=True)],
-            [kind_of_leaf(tensors[i], False) for i in self._replaced],
-            [*map(_shape, self._read_tuples())],
-            [*map(type, numbers)],
-            all(map(same, numbers, [numbers[i] for i in state.shares])),
-            self._decided(values),
-        )
-        return tensors, values, held, facts
+    def _input(self, ref: Ref) -> str:
+        if ref.kind == "grad":
+            tensor = self._tensors[ref.index]
+            return f"{tensor}._grad._array" if ref in self._read else "None"
+        if ref.kind == "tensor":
+            return f"r_{self._tensors[ref.index]}"
+        if ref.kind == "number":
+            return f"n{self._state.shares[ref.index]}"
+        return {"array": "r_s", "leaf": "a"}[ref.kind] + str(ref.index)
 
     # -- storing ---------------------------------------------------------------------------------
 
-    def _stores(self) -> Iterator[str]:
-        """The lines that store outputs ``o`` and list the leaves of the answer.
-
-        Of a call's Tensors ``t``, arguments ``a``, inputs ``g``, and the ``last`` arrays.
-        """
+    def _new(self) -> Iterator[str]:
+        """The lines that make Tensors of outputs, once of each."""
         found = self._found
         made = [what for kind, what in found.leaves if kind == "tensor"]
         for effect in found.effects:
@@ -310,77 +367,96 @@ class Binding:
         for output in dict.fromkeys(made):
             called = found.over.get(output)  # the operation, if it was differentiated inside
             if called is None:
-                yield f"m{output} = untracked(o[{output}])"
+                yield f"m{output} = untracked(o{output})"
             else:
-                yield f"m{output} = with_node(o[{output}], swept(o[{output}], {called!r}))"
-        for effect in found.effects:
-            yield from self._effect(effect)
-        yield f"return [{', '.join([self._leaf(*leaf) for leaf in found.leaves])}]"
-        kept = len({i for x in found.backward for i in x.kept})
-        self._kept = len(found.program.outputs) - kept if found.backward else None
+                yield f"m{output} = with_node(o{output}, swept(o{output}, {called!r}))"
 
-    def _effect(self, effect: Effect) -> Iterator[str]:
-        """The lines that store a change."""
-        (kind, i), out = effect.ref, f"o[{effect.output}]"
-        if kind == "grad":
-            if effect.output is None or effect.new:
-                out = "None" if effect.output is None else f"m{effect.output}"
-                yield f"t[{i}]._grad = {out}"
+    def _effects(self) -> Iterator[str]:
+        """The lines that store changes."""
+        for effect in self._found.effects:
+            ref, out = effect.ref, f"o{effect.output}"
+            if ref.kind == "tensor":
+                name, last = self._tensors[ref.index], f"last{ref.index}"
+                # An array of another kind has to be seen by the comparison.
+                known = f" = {last}" if effect.alike and last in self.names else ""
+                yield f"{name}._array{known} = {out}"
+            elif ref.kind == "grad":
+                name = self._tensors[ref.index]
+                if effect.output is None:
+                    yield f"{name}._grad = None"
+                elif effect.new:
+                    yield f"{name}._grad = m{effect.output}"
+                else:
+                    yield f"{name}._grad._array = {out}"
+            elif ref.kind == "spot":
+                place, held = self._state.spots[ref.index]
+                yield f"{self._at(place)} = {self._spell_effect(held, iter(effect.parts))}"
             else:
-                yield f"t[{i}]._grad._array = {out}"
-            return
-        if kind == "spot":
-            place, held = self._state.spots[i]
-            yield f"{self._source.at(place)} = {self._spell(held, iter(effect.parts))}"
-            return
-        count = len(self._tensors)
-        if effect.alike and (kind == "array" or i < count):  # others are seen by the comparison
-            at = i + count if kind == "array" else i
-            if self._last[at] is not None:
-                yield f"last[{at}] = {out}"
-        if kind == "tensor":
-            yield f"t[{i}]._array = {out}"
-            return
-        place = self._state.place(kind, i)
-        while place.kind == "part":  # of a new tuple
-            held = self._source.at(place.holder)
-            out = f"(*{held}[:{place.key}], {out}, *{held}[{place.key + 1}:])"
+                if ref.kind == "array" and effect.alike and f"was{ref.index}" in self.names:
+                    yield f"was{ref.index} = {out}"
+                yield from self._stored(self._state.place(*ref), out)
+
+    def _stored(self, place: Place, value: str) -> Iterator[str]:
+        """The statement that stores a value at a place: of a part a new tuple."""
+        while place.kind == "part":
+            held = self._at(place.holder)
+            value = f"(*{held}[:{place.key}], {value}, *{held}[{place.key + 1}:])"
             place = place.holder
-        yield f"{self._source.at(place)} = {out}"
+        yield f"{self._at(place)} = {value}"
 
-    def _spell(self, held: Any, parts: Iterator[Effect]) -> str:
+    def _spell_effect(self, held: Any, parts: Iterator[Effect]) -> str:
         """An expression for what a spot gets: a Tensor, or a tuple with other leaves."""
         if isinstance(held, tuple):
-            made = "".join([f"{self._spell(x, parts)}, " for x in held])
-            bind = self._source.bind
-            return f"({made})" if type(held) is tuple else f"new({bind(type(held))}, ({made}))"
+            made = "".join([f"{self._spell_effect(x, parts)}, " for x in held])
+            return (
+                f"({made})" if type(held) is tuple else f"new({self._bind(type(held))}, ({made}))"
+            )
         part = next(parts)
         if part.tensor is not None:
-            return f"t[{part.tensor}]"
+            return self._tensors[part.tensor]
         if part.output is None:
-            return self._source.bind(held)
-        return f"m{part.output}" if part.new else f"o[{part.output}]"
+            return self._bind(held)
+        return f"{'m' if part.new else 'o'}{part.output}"
 
-    def _leaf(self, kind: str, what: Any) -> str:
-        """An expression for a leaf of the answer."""
-        if kind == "same":
-            return f"t[{what.index}]" + ("" if what.kind == "tensor" else "._grad")
-        if kind == "object":
-            return self._source.bind(self._state.objects[what])
-        if kind == "plain":
-            return self._source.bind(what)
-        if kind == "given":
-            return f"g[{self._found.refs.index(what)}]"
-        return {"tensor": f"m{what}", "leaf": f"a[{what}]"}.get(kind, f"o[{what}]")
+    def _answer(self) -> Iterator[str]:
+        found = self._found
+        parts = []
+        for kind, what in found.leaves:
+            if kind == "tensor":
+                parts.append(f"m{what}")
+            elif kind == "same":
+                name = self._tensors[what.index]
+                parts.append(name if what.kind == "tensor" else f"{name}._grad")
+            elif kind == "given":
+                parts.append(self._input(what))
+            elif kind == "leaf":
+                parts.append(f"a{what}")
+            elif kind == "object":
+                parts.append(self._bind(self._state.objects[what]))
+            else:
+                parts.append(self._bind(what) if kind == "plain" else f"o{what}")
+        if found.backward:
+            yield f"answer = [{', '.join(parts)}]"
+            count, last = (
+                len({i for x in found.backward for i in x.kept}),
+                len(found.program.outputs),
+            )
+            kept = ", ".join(f"o{i}" for i in range(last - count, last))
+            yield f"attach(answer, [{kept}], [{', '.join(self._tensors)}])"
+            yield "return unflatten(answer)"
+        elif found.answer.cls is None:
+            yield f"return {parts[0]}"
+        else:
+            yield f"return unflatten([{', '.join(parts)}])"
 
 
-def _places_in(place: Place, x: Any) -> Iterator[Place]:
-    """The places of the Tensors in what is at a place."""
+def _tensors_at(place: Place, x: Any) -> Iterator[tuple[Place, Tensor]]:
+    """The Tensors in what is at a place, with their own places."""
     if isinstance(x, Tensor):
-        yield place
+        yield place, x
     elif isinstance(x, tuple):
         for i, part in enumerate(x):
-            yield from _places_in(Place(place, i, "", "part"), part)
+            yield from _tensors_at(Place(place, i, "", "part"), part)
 
 
 def _shape(x: Any) -> Any:
@@ -392,22 +468,7 @@ def _shape(x: Any) -> Any:
     return Exact(x) if is_plain(x) else Identity(x)
 
 
-def _empty(tensor: Tensor) -> Tensor:
-    """What stands for a gradient that is to be freed."""
-    array: Any = tensor._grad._array  # type: ignore[union-attr]
-    return untracked(backend_of(array).namespace.zeros((0,), dtype=array.dtype))
-
-
-def _equal(now: Any, before: Any) -> bool:
-    """Whether an object is there still, or an equal value where it is plain."""
-    return now is before or (is_plain(before) and same(now, before))
-
-
-def _alike(now: list[Any], before: list[Any]) -> bool:
-    return all(map(is_, now, before)) or all(map(_equal, now, before))
-
-
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def _code(source: str) -> CodeType:
     """Compiled source. The cache serves the replay after a check, and models of equal structure."""
     return compile(source, "<binding>", "exec")

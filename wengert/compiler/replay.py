@@ -185,9 +185,10 @@ class Replay:
 
     def _bound(self, leaves: Sequence[Any], state: State, pool: Pool) -> Callable[..., Any]:
         alone = len(self.program.inputs) > len(self.recording.refs)
-        onto, static = partial(attach, self.adjoints), self.layout.static
-        found, signature = self.recording, self.signature
-        return Binding(found, signature, pool, onto, state, static, leaves, alone=alone)
+        made = Binding(
+            self.recording, self.signature, pool, partial(attach, self.adjoints), alone=alone
+        )
+        return made.function(state, leaves)
 
     def _counted(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """A call that returns `MISS` when the next check is due."""
