@@ -108,7 +108,6 @@ class Compiled(Generic[P, R]):
         self._calls: list[Callable[..., Any]] = []
         self._names: set[str] = set()  # in the code that the function leads to
         self._refused: dict[Any, str] = {}  # kinds of arguments, and why they are not recorded
-        self._warned: set[str] = set()
         self._begun = False  # whether a call has run that optimisers may have begun with
         self.report = Report(getattr(function, "__qualname__", repr(function)))
 
@@ -384,10 +383,8 @@ class Compiled(Generic[P, R]):
     def _refuse(self, call: Call, why: str) -> None:
         """Note that calls like this one run as they are, and warn once."""
         self._refused[call.kinds] = why
-        self.report.fell_back(why)
-        text = f"{self.report.name} runs as it is, and not compiled: {why}"
-        if text not in self._warned:
-            self._warned.add(text)
+        if self.report.fell_back(why):
+            text = f"{self.report.name} runs as it is, and not compiled: {why}"
             warnings.warn(text, RuntimeWarning, stacklevel=4)
 
     def _record(self, call: Call, state: State, signature: dict[str, Any], why: str) -> Any:

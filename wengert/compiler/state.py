@@ -36,7 +36,6 @@ __all__ = [
     "PROGRAMS",
     "UNCHANGING",
     "Exact",
-    "Fact",
     "Identity",
     "Missing",
     "Place",
@@ -114,9 +113,10 @@ class Place(NamedTuple):
         try:
             if self.kind == "attr":
                 return getattr(self.holder, self.key)
-            if self.kind == "item" and isinstance(self.holder, dict):
-                return dict.get(self.holder, self.key, Missing)  # which makes no item
-            return (self.holder.get() if self.kind == "part" else self.holder)[self.key]
+            holder = self.holder.get() if self.kind == "part" else self.holder
+            if isinstance(holder, dict):
+                return dict.get(holder, self.key, Missing)  # which makes no item
+            return holder[self.key]
         except (AttributeError, KeyError, IndexError, TypeError, ValueError):
             return Missing
 
@@ -151,13 +151,6 @@ class TensorAt(NamedTuple):
     tensor: Tensor
     name: str
     place: Place | None
-
-
-class Fact(NamedTuple):
-    """What a program assumes about a name."""
-
-    name: str
-    what: Any
 
 
 class Exact:
@@ -213,8 +206,8 @@ class State:
         self.shares: list[int] = []
         #: Places with a Tensor, or with a tuple of Tensors or numbers, which calls may replace.
         self.spots: list[tuple[Place, Any]] = []
-        #: What a program assumes about any objects of this structure.
-        self.facts: list[Fact] = []
+        #: What a program assumes about any objects of this structure, by their names.
+        self.facts: list[tuple[str, Any]] = []
         #: What is at places: plain values, and objects.
         self.held: list[tuple[Place, Any]] = []
         #: Containers, with their length, or where the order matters their keys; and their names.
@@ -241,7 +234,7 @@ class State:
 
     def structure(self) -> tuple[Any, ...]:
         """The state's part of a signature."""
-        return (*self.facts, Fact("what optimizers share", tuple(self.shares)))
+        return (*self.facts, ("what optimizers share", tuple(self.shares)))
 
 
 def is_plain(x: Any) -> bool:
@@ -260,8 +253,9 @@ def leads_on(x: Any) -> bool:
     return type(x) is not Tensor and (isinstance(x, Enum) or not (is_plain(x) or is_array(x)))
 
 
-def is_array_class(kind: type) -> bool:
-    """Whether objects of a class are raw arrays of a library."""
+def is_array(x: Any) -> bool:
+    """Whether something is a raw array of a library."""
+    kind = type(x)
     if not hasattr(kind, "dtype") or issubclass(kind, Tensor | Lifted | np.generic):
         return False
     try:
@@ -269,11 +263,6 @@ def is_array_class(kind: type) -> bool:
     except TypeError:
         return not issubclass(kind, np.ndarray) and hasattr(kind, "__array_namespace__")
     return True
-
-
-def is_array(x: Any) -> bool:
-    """Whether something is a raw array of a library."""
-    return is_array_class(type(x))
 
 
 def same(a: Any, b: Any) -> bool:

@@ -37,7 +37,6 @@ from wengert.compiler.state import (
     PROGRAMS,
     UNCHANGING,
     Exact,
-    Fact,
     Identity,
     Missing,
     Place,
@@ -128,10 +127,10 @@ class _Walk:
 
     def fact(self, name: str, what: Any) -> None:
         """Add what a program assumes."""
-        self.state.facts.append(Fact(name, what))
+        self.state.facts.append((name, what))
         self._count += 1
         if self._count > LARGEST:
-            within = [re.sub(r"(\[[^\[]*\]|\.[^.\[]*)$", "", x.name) for x in self.state.facts]
+            within = [re.sub(r"(\[[^\[]*\]|\.[^.\[]*)$", "", x) for x, _ in self.state.facts]
             (branch, count), *_ = Counter(within).most_common(1)
             raise TraceError(
                 f"the compiled function leads to more than {LARGEST} objects, {count} of them in "
