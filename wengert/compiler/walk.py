@@ -157,7 +157,7 @@ class _Walk:
             self.state.known[id(x)] = name
             self.state.objects.append(x)
             self.attributes(x, kind, name)
-            self.visit(x.value, Place(x, "_value_", f"{name}.value", "attr"), f"{name}.value")
+            self.visit_at(x, "_value_", f"{name}.value", "attr")
         if isinstance(x, Tensor):
             self.tensor(x, place, name)
         elif is_array(x) or (numeric and isinstance(x, np.generic)):  # of a parameter without axes
@@ -171,6 +171,16 @@ class _Walk:
                 self.fact(name, Exact(x))
             else:
                 self.object(x, name, numeric)
+
+    def visit_at(
+        self, holder: Any, key: Any, name: str, kind: Any = "item", *, numeric: bool = False
+    ) -> None:
+        """Visit what a holder has at a place, if it has something."""
+        place = Place(holder, key, name, kind)
+        if (x := place.get()) is Missing:
+            self.state.held.append((place, Missing))
+        else:
+            self.visit(x, place, name, numeric)
 
     def number(self, x: Any, place: Place) -> None:
         """Add a number that is an input, or that is one with another of an optimizer's state."""
@@ -285,8 +295,7 @@ class _Walk:
             self.cls(x, name)
             for base in x.__mro__:  # objects of it may be made
                 if class_of_user(base) and "__init__" in vars(base):
-                    at = Place(vars(base), "__init__", f"{base.__name__}.__init__")
-                    self.visit(at.get(), at, at.name)
+                    self.visit_at(vars(base), "__init__", f"{base.__name__}.__init__")
         elif isinstance(x, GENERATORS):
             self.fact(name, Identity(kind))
             self.state.randoms.append((name, x))
@@ -305,7 +314,7 @@ class _Walk:
                 called = (
                     "self" if kind is MethodType and called == f"{x.__name__}.__self__" else called
                 )
-                self.visit(getattr(x, key), Place(x, key, called, "attr"), called)
+                self.visit_at(x, key, called, "attr")
             if isinstance(x, classmethod):
                 self.names.add("__class__")  # it may make objects
             if isinstance(x, functools.partial):
@@ -319,20 +328,18 @@ class _Walk:
         for variable, cell in zip(code.co_freevars, x.__closure__ or (), strict=True):
             if variable == "__class__":
                 continue
-            try:
-                held = cell.cell_contents
-            except ValueError:  # it is empty
-                continue
-            if isinstance(held, Plan):  # which the first call of an operation replaces
+            held = Place(cell, "cell_contents", variable, "attr").get()
+            if held is Missing or isinstance(
+                held, Plan
+            ):  # which an operation's first call replaces
                 continue
             if not mine and isinstance(held, BuiltinMethodType | weakref.WeakKeyDictionary):
                 continue  # of a cache
             called = variable if mine else f"{name}.{variable}"
-            self.visit(held, Place(cell, "cell_contents", called, "attr"), called)
+            self.visit_at(cell, "cell_contents", called, "attr")
         for where in ("__defaults__", "__kwdefaults__"):
-            if given := getattr(x, where):
-                place = Place(x, where, f"{name}.{where}", "attr")
-                self.visit(given, place, place.name)
+            if getattr(x, where):
+                self.visit_at(x, where, f"{name}.{where}", "attr")
         if mine:
             names, space = _names(code), x.__globals__
             self.names.update(names)
@@ -352,8 +359,7 @@ class _Walk:
         space = vars(x)
         wanted = [key for key in space if (self.every and wrapped) or key in self.names]
         for key in [key for key in wanted if key not in ("__wrapped__", PROGRAMS)]:
-            called = f"{name}.{key}"
-            self.visit(space[key], Place(space, key, called), called)
+            self.visit_at(space, key, f"{name}.{key}")
         if wrapped and "__wrapped__" in space:
             self.visit(space["__wrapped__"], None, name)
         self.state.sizes.append((space, [*space], name))
@@ -362,7 +368,7 @@ class _Walk:
         """Visit the globals of some names."""
         for key in sorted(names):
             if key in space:
-                self.visit(space[key], Place(space, key, prefix + key), prefix + key)
+                self.visit_at(space, key, prefix + key)
 
     def mapping(self, x: Any, name: str, numeric: bool) -> None:
         """Visit a dict, which is part of an optimiser where it has Tensors as keys."""
@@ -378,21 +384,19 @@ class _Walk:
                 self.visit(key, None, f"a key of {name}")
             called = f"{name}.{key}" if numeric and type(key) is str else item_name(name, key)
             called = self.state.known[id(key)] if isinstance(key, Tensor) else called
-            self.visit(x[key], Place(x, key, called), called, numeric)
+            self.visit_at(x, key, called, numeric=numeric)
         self.shared = None if id(x) in self.state.growing else self.shared
         if type(x) is defaultdict:
-            called = f"{name}.default_factory"
-            self.visit(x.default_factory, Place(x, "default_factory", called, "attr"), called)
+            self.visit_at(x, "default_factory", f"{name}.default_factory", "attr")
 
     def check_access(self, x: Any, name: str) -> None:
         """Raise for a container of a user's class that reads its items by methods of its own."""
-        own = set().union(*[vars(base) for base in type(x).__mro__ if class_of_user(base)])
-        for method in ("__getitem__", "__setitem__", "__delitem__", "__iter__", "__len__"):
-            if method in own:
-                raise TraceError(
-                    f"{name} is a {type(x).__name__}, whose {method} is its own, so that its items "
-                    "can't be compared; pass what the function needs of it"
-                )
+        own = {key for base in type(x).__mro__ if class_of_user(base) for key in vars(base)}
+        if methods := own & {"__getitem__", "__setitem__", "__delitem__", "__iter__", "__len__"}:
+            raise TraceError(
+                f"{name} is a {type(x).__name__}, whose {min(methods)} is its own, so that its "
+                "items can't be compared; pass what the function needs of it"
+            )
 
     def cls(self, kind: type, name: str) -> None:
         """Follow the methods of a user's class that code names, or that Wengert calls."""
@@ -422,10 +426,8 @@ class _Walk:
                 if type(x) is MemberDescriptorType or (key in _OF_DATACLASSES and _generated(x)):
                     continue
                 attr = isinstance(x, Tensor | tuple) or is_array(x)  # may be replaced
-                at = Place(
-                    base if attr else space, key, f"{name}.{key}", "attr" if attr else "item"
-                )
-                self.visit(x, at, at.name)
+                holder, how = (base, "attr") if attr else (space, "item")
+                self.visit_at(holder, key, f"{name}.{key}", how)
 
     def instance(self, x: Any, name: str, *, now: bool = False) -> None:
         """Visit an object's attributes."""
@@ -472,30 +474,21 @@ class _Walk:
         if type(space) is dict:
             at = Place(x, "__dict__", f"{name}.__dict__", "attr")
             self.state.held.append((at, space))
-            wanted = [
-                key
-                for key, part in space.items()
-                if key not in (PROGRAMS, "defaults" if isinstance(x, Optimizer) else "")
-                and (
-                    whole
-                    or key in self.names
-                    or (module and (key in _OF_MODULES or isinstance(part, Tensor | Module)))
-                )
-            ]
-            of_optimizer = isinstance(x, Optimizer)
-            for key in sorted(wanted, key="state".__eq__):  # whose keys have got names before
-                called = name if of_optimizer and key == "param_groups" else f"{name}.{key}"
-                self.visit(space[key], Place(space, key, called), called, numeric)
+            optimizer = isinstance(x, Optimizer)
+            # The keys of its state have got names before.
+            for key, part in sorted(space.items(), key=lambda item: item[0] == "state"):
+                read = module and (key in _OF_MODULES or isinstance(part, Tensor | Module))
+                if not (read or whole or key in self.names) or key == PROGRAMS:
+                    continue
+                if not optimizer or key != "defaults":
+                    called = name if optimizer and key == "param_groups" else f"{name}.{key}"
+                    self.visit_at(space, key, called, numeric=numeric)
             ordered = mine or kind.__module__ == "wengert.nn.containers"
             self.state.sizes.append((space, [*space] if ordered else len(space), name))
         for base in kind.__mro__ if mine else ():
             for key, slot in [*vars(base).items()]:
                 if type(slot) is MemberDescriptorType and (whole or key in self.names):
-                    place = Place(x, key, f"{name}.{key}", "attr")
-                    if (part := place.get()) is Missing:
-                        self.state.held.append((place, Missing))
-                    else:
-                        self.visit(part, place, place.name, numeric)
+                    self.visit_at(x, key, f"{name}.{key}", "attr", numeric=numeric)
         if mine:
             self.cls(kind, kind.__name__)
 
