@@ -152,25 +152,23 @@ class Call:
 
 def signature_of(leaves: Sequence[Any], layout: Layout, state: State) -> dict[str, Any]:
     """The signature of a call, which selects its program."""
-    seen = {id(at.tensor): -1 - i for i, at in enumerate(state.tensors)}
-    seen |= {
-        id(x): -1 - i for i, x in enumerate([place.get() for place in state.arrays], len(seen))
-    }
-    objects = [x for x in leaves if isinstance(x, Tensor) or is_array(x)]
-    order = [seen.setdefault(id(x), i) for i, x in enumerate(objects)]
-    where, pairs = selection(), zip(leaves, layout.static, strict=True)
     held = [*(at.tensor for at in state.tensors), *leaves]
+    objects = [*held, *[place.get() for place in state.arrays]]
+    objects += [x._grad for x in held if isinstance(x, Tensor)]
+    kept = [x for x in objects if isinstance(x, Tensor) or is_array(x)]
+    numbers: dict[int, int] = {}
+    which = tuple([numbers.setdefault(id(x), i) for i, x in enumerate(kept)])
+    where, pairs = selection(), zip(leaves, layout.static, strict=True)
     return {
         "the structure of the arguments": layout,
         "an argument": tuple([_kind(x, fixed) for x, fixed in pairs]),
-        "which arguments are the same Tensor or array": tuple(order),
         "the recording mode": (is_grad_enabled(), is_inference_mode_enabled()),
         "where new arrays are made": (where.backend.name, str(where.device), get_default_dtype()),
         "the state": state.structure(),
         "a Tensor of the state": tuple([_kind(at.tensor, False) for at in state.tensors]),
         "a raw array of the state": tuple([kind_of(place.get()) for place in state.arrays]),
-        "which gradients there are": _gradients(held),
         "a gradient": tuple([_kind_of_gradient(x) for x in held]),
+        "which Tensors, arrays and gradients are one": which,
     }
 
 
@@ -183,22 +181,6 @@ def tensors_of(leaves: Sequence[Any], state: State) -> list[Tensor]:
             known.add(id(leaf))
             tensors.append(leaf)
     return tensors
-
-
-def _gradients(held: Sequence[Any]) -> tuple[Any, ...]:
-    """For each Tensor whether it has a gradient, and which other Tensor or gradient that is."""
-    tensors = {id(x): -1 - i for i, x in enumerate(held) if isinstance(x, Tensor)}
-    seen: dict[int, tuple[int, Any]] = {}
-    found: list[Any] = []
-    for i, x in enumerate(held):
-        grad = x._grad if isinstance(x, Tensor) else None
-        if grad is None:
-            found.append(False if isinstance(x, Tensor) else None)
-            continue
-        first, owner = seen.setdefault(id(grad), (i, x))
-        other = tensors.get(id(grad), first)
-        found.append(True if owner is x and other >= 0 else ("the same as", other))
-    return tuple(found)
 
 
 def _kind_of_gradient(x: Any) -> Any:

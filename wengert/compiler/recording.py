@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from wengert.compiler.adjoint import programs
 from wengert.compiler.calls import Layout
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.lines import user_line
@@ -22,7 +23,6 @@ from wengert.compiler.capture.recorded import (
     Ref,
     swept,
 )
-from wengert.compiler.capture.sweeps import programs
 from wengert.compiler.capture.trace import Trace
 from wengert.compiler.capture.traced import Traced
 from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
