@@ -33,7 +33,6 @@ from wengert.compiler.walk import find_state
 from wengert.interpreters.lifted import Lifted
 from wengert.nn.module import Module
 from wengert.ops.random import maps
-from wengert.tape.hooks import Hooked as HookedNode
 from wengert.tape.observers import observing
 from wengert.tape.tensor import Tensor
 
@@ -273,7 +272,9 @@ class Compiled(Generic[P, R]):
             return "anomaly detection, hooks on saved values or graph_breaks() look on"
         for leaf in call.leaves:
             array = leaf._array if isinstance(leaf, Tensor) else leaf
-            if isinstance(array, Lifted) and not isinstance(array, Traced):
+            if isinstance(array, Traced | TracedNumber):  # of a trace that has ended
+                raise array.trace.closed((array,))
+            if isinstance(array, Lifted):
                 return f"the call is inside a transform ({type(array).__name__})"
         if maps.get():
             return "the call is inside vmap"
@@ -293,10 +294,6 @@ class Compiled(Generic[P, R]):
 
     def _found(self, call: Call) -> Any:
         """Run a call by a program that is found or recorded; one thread at a time does so."""
-        for leaf in call.leaves:
-            array = leaf._array if isinstance(leaf, Tensor) else leaf
-            if isinstance(array, Traced) or type(array) is TracedNumber:  # of a trace that ended
-                raise array.trace.closed((array,))
         for replay in list(self._replays):
             if call.layout == replay.layout:
                 for run in replay.calls:
@@ -316,12 +313,7 @@ class Compiled(Generic[P, R]):
     def _state(self, given: Iterable[tuple[str, Any]]) -> State:
         """The state that a call with these arguments leads to."""
         root = self._function if self._called is None else self._called
-        arguments = [*given]
-        for name, x in [*arguments]:
-            if isinstance(x, Tensor) and isinstance(x._node, HookedNode) and x._node.extra:
-                hooks = x._node.extra
-                arguments.append((f"hooks of {name}", [hooks.gradient, hooks.accumulated]))
-        state = find_state(root, arguments, self._names, self._options.state)
+        state = find_state(root, given, self._names, self._options.state)
         self._arguments.typed |= "type" in self._names
         return state
 

@@ -3,9 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from wengert.backends import DTYPES
 from wengert.backends.references import held_elsewhere, holders
 from wengert.compiler.calls import kind_of
 from wengert.compiler.capture.errors import TraceError
@@ -24,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "check_arguments",
-    "check_dtype",
     "check_found",
     "check_memory",
     "effects_of",
@@ -150,12 +146,6 @@ def _leaves(name: str, old: Any, inside: Any, new: Any) -> Iterator[tuple[str, A
 
 
 # -- what a replay could not repeat ----------------------------------------------------------------
-
-
-def check_dtype(x: Any, name: str) -> None:
-    """Raise for an array of a dtype that the standard has not."""
-    if isinstance(x, np.ndarray) and x.dtype.name not in DTYPES:
-        raise TraceError(f"{name} is an array of {x.dtype}, which a program does not take")
 
 
 def check_arguments(call: "Call") -> None:

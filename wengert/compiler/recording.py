@@ -29,12 +29,11 @@ from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
 from wengert.compiler.changes import Before
 from wengert.compiler.effects import (
     check_arguments,
-    check_dtype,
     check_found,
     check_memory,
     effects_of,
 )
-from wengert.compiler.state import Place, State, is_array, is_plain
+from wengert.compiler.state import Place, State, check_dtype, is_array, is_plain
 from wengert.func.trees import tree_flatten
 from wengert.tape.hooks import Hooked
 from wengert.tape.node import AccumulateGrad, Node

@@ -22,7 +22,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.polynomial._polybase import ABCPolyBase
 
-from wengert.backends import DType, namespaces
+from wengert.backends import DTYPES, DType, namespaces
+from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.owners import class_of_user, package_of
 from wengert.interpreters.lifted import Lifted
 from wengert.nn.module import Module
@@ -41,6 +42,7 @@ __all__ = [
     "Place",
     "State",
     "TensorAt",
+    "check_dtype",
     "is_array",
     "is_plain",
     "leads_on",
@@ -263,6 +265,12 @@ def is_array(x: Any) -> bool:
     except TypeError:
         return not issubclass(kind, np.ndarray) and hasattr(kind, "__array_namespace__")
     return True
+
+
+def check_dtype(x: Any, name: str) -> None:
+    """Raise for an array of a dtype that the standard has not."""
+    if isinstance(x, np.ndarray) and x.dtype.name not in DTYPES:
+        raise TraceError(f"{name} is an array of {x.dtype}, which a program does not take")
 
 
 def same(a: Any, b: Any) -> bool:

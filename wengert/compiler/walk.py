@@ -27,7 +27,6 @@ from typing import Any
 import numpy as np
 
 from wengert.amp import GradScaler
-from wengert.backends import DTYPES
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.owners import class_of_user, of_user, package_of
 from wengert.compiler.state import (
@@ -42,6 +41,7 @@ from wengert.compiler.state import (
     Place,
     State,
     TensorAt,
+    check_dtype,
     is_array,
     is_plain,
     leads_on,
@@ -119,7 +119,7 @@ class _Walk:
     def argument(self, x: Any, name: str) -> None:
         """Visit what a leaf of the arguments leads to; Tensors and arrays themselves are inputs."""
         if isinstance(x, Tensor):
-            self.subclass(x, name)
+            self.follow(x, name)
         elif leads_on(x):
             self.visit(x, None, name)
 
@@ -198,17 +198,14 @@ class _Walk:
         if self.first(x, name):
             self.state.tensors.append(TensorAt(x, name, place))
             self.fact(name, "a Tensor")
-            self.subclass(x, name)
-            node = x._node
-            if isinstance(node, Hooked) and node.extra is not None:
-                for hooks in (node.extra.gradient, node.extra.accumulated):
-                    self.visit(hooks, None, f"hooks of {name}")
-            grad = x._grad
-            if grad is not None and id(grad) in self.state.known:
-                self.fact(f"{name}.grad", f"the same as {self.state.known[id(grad)]}")
+            self.follow(x, name)
 
-    def subclass(self, x: Tensor, name: str) -> None:
-        """Follow the class of a Tensor, and what the user's has besides."""
+    def follow(self, x: Tensor, name: str) -> None:
+        """Follow a Tensor's hooks and its class, and what the user's has besides."""
+        node = x._node
+        if isinstance(node, Hooked) and node.extra is not None:
+            for hooks in (node.extra.gradient, node.extra.accumulated):
+                self.visit(hooks, None, f"hooks of {name}")
         if type(x) is not Tensor:
             self.fact(f"type of {name}", Identity(type(x)))
             if class_of_user(type(x)):
@@ -217,8 +214,7 @@ class _Walk:
 
     def array(self, x: Any, place: Place | None, name: str, numeric: bool) -> None:
         state = self.state
-        if isinstance(x, np.ndarray) and x.dtype.name not in DTYPES:  # text, objects
-            raise TraceError(f"{name} is an array of {x.dtype}, which a program does not take")
+        check_dtype(x, name)
         if place is None:
             raise TraceError(
                 f"{name} is an array that is reached by a method of its own, a set or the like, "
