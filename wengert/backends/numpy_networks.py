@@ -77,7 +77,10 @@ def axpby(a: float, x: Any, b: float, y: Any) -> Any:
             return _add(x, y)
         # One zero stands for both where numbers are looked up.
         out = _multiply(y, scalar(b, y.dtype) if b else np.asarray(b, y.dtype))
-        return _add_into(out, x)
+        try:  # `_add_into` without its call, which takes a tenth of a small update
+            return _add(out, x, out)
+        except TypeError:
+            return _add(out, x)
     y = y if b == 1 else _multiply(y, b)  # first, so that ``x`` may be scaled in place
     return _add_into(_multiply(x, a), y)
 
