@@ -86,12 +86,11 @@ def axpby(a: float, x: Any, b: float, y: Any) -> Any:
 
 
 def add_squares(a: float, x: Any, b: float, g: Any) -> Any:
-    """``a * x + b * g**2``, of floating arrays."""
-    square = _multiply(g, g) if b == 1 else _multiply(g, b)
-    if not square.shape:
-        return (square if b == 1 else square * g) + x * a
-    if b != 1:
-        _multiply(square, g, square)
+    """``a * x + (b * g)**2``, of floating arrays."""
+    g = g if b == 1 else _multiply(g, b)
+    if not g.shape:
+        return g * g + x * a
+    square = _multiply(g, g) if b == 1 else _multiply(g, g, g)
     return _add(square, x, square) if a == 1 else _add_into(_multiply(x, a), square)
 
 

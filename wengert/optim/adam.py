@@ -45,7 +45,7 @@ class Counting(Optimizer):
 def _moments(xp: Any, g: Any, state: State, beta1: float, beta2: float) -> tuple[Any, Any]:
     """Adam's running moments, with one gradient more."""
     state["exp_avg"] = m = xp.axpby(beta1, state["exp_avg"], 1 - beta1, g)
-    state["exp_avg_sq"] = v = xp.add_squares(beta2, state["exp_avg_sq"], 1 - beta2, g)
+    state["exp_avg_sq"] = v = xp.add_squares(beta2, state["exp_avg_sq"], (1 - beta2) ** 0.5, g)
     return m, v
 
 
