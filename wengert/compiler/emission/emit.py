@@ -20,7 +20,7 @@ from wengert.compiler.emission.spelling import Names, Speller, identifier
 from wengert.compiler.libraries import library_of
 from wengert.compiler.passes.buffers import buffers
 from wengert.compiler.passes.forms import COPY, form
-from wengert.compiler.passes.inplace import at_once, together, writable
+from wengert.compiler.passes.inplace import writable
 from wengert.compiler.passes.liveness import copy_outputs, holders
 from wengert.compiler.program import Instruction, Line, Program, Value, values_in
 
@@ -107,8 +107,6 @@ class _Writer:
         self._written: dict[str, Value] = {}  # the value of each name so far
         self._line: Line | None = None
         self._comments: dict[Line, str] = {}
-        self._joined = together(program.instructions)
-        self._calls, self._end, self._alone = list[str](), -1, ""  # of the open `at_once`
 
     def source(self) -> str:
         """The module's text."""
@@ -128,7 +126,7 @@ class _Writer:
             if step in inline:
                 self.known[step.result] = self.speller.call(step, self.known)
             else:
-                self._write(i, step, ending.get(i, ()))
+                self._write(step, ending.get(i, ()))
         answer = [self.speller.literal(x, self.known) for x in program.outputs]
         inputs = [self.known[value] for value in program.inputs]
         head = folded(f"def {self.name}({', '.join(inputs)}):")
@@ -157,7 +155,7 @@ class _Writer:
 
     # -- instructions ----------------------------------------------------------------------------
 
-    def _write(self, i: int, step: Instruction, ending: Iterable[Value]) -> None:
+    def _write(self, step: Instruction, ending: Iterable[Value]) -> None:
         """Write an instruction, after which values are ``ending``."""
         line = step.line
         if line is not None and line != self._line:
@@ -167,12 +165,7 @@ class _Writer:
             self._text.append(self._comments[line])
         if step.function is writable:
             self._text += self._forgotten(step)
-            self._alone = self.known[step.operands[-1]]
         out = None if step.out is None else self.known[step.out]
-        self._end = self._joined.get(i, self._end)
-        if i <= self._end and out is not None:
-            self._gather(i, step, out)
-            return
         call = self.speller.call(step, self.known, out)
         # Names of dead values are reused, which frees their arrays before the return.
         for value in ending:
@@ -187,23 +180,6 @@ class _Writer:
             self._text += tupled("    ", given, f" = {call}")
         else:
             self._text += folded(f"    {given[0]} = {call}" if given else f"    {call}")
-
-    def _gather(self, i: int, step: Instruction, out: str) -> None:
-        """Add a call to an `at_once`, which is written with the last of them."""
-        function, operands = self.speller.call(step, self.known, out)[:-1].split("(", 1)
-        if "out=" in form(step).writes:
-            function, operands = (
-                self.speller.function(partial, "partial"),
-                f"{function}, {operands}",
-            )
-            self._calls.append(f"({function}({operands}),)")
-        else:
-            self._calls.append(f"({function}, {operands})")
-        self.known[step.result] = out
-        if i == self._end:
-            start = f"    {self.speller.function(at_once, 'at_once')}"
-            self._text += folded(f"{start}({', '.join([self._alone, *self._calls])})")
-            self._calls = []
 
     def _named(self, step: Instruction, value: Value) -> str:
         """Give a result its name."""
