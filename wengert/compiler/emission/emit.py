@@ -149,7 +149,7 @@ class _Writer:
     def _view(self, step: Instruction) -> str:
         """Take a view of a buffer."""
         call = self.speller.call(step, self.known)
-        wanted = f"{self.known[step.operands[0]]}_{identifier(_short(step))}"
+        wanted = f"{self.known[step.used()[0]]}_{identifier(_short(step))}"
         self.known[step.result] = self.names.new(wanted)
         return f"{self.known[step.result]} = {call}"
 
