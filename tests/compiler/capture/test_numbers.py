@@ -232,15 +232,6 @@ def test_code_in_c_that_asks_for_a_float_is_an_error_that_names_the_line(use: An
         wg.compile(lambda x, k: [x * 2, use(k)][0])(wg.ones(2), 0.5)
 
 
-def test_arithmetic_that_raises_and_is_not_used() -> None:
-    compiled = wg.compile(lambda x, h: ((h // h, h % h, 1 / h), x * 2)[1])
-    for h in (2.0, 3.0, 4.0):
-        assert compiled(wg.ones(2), h).tolist() == [2, 2]
-    with pytest.raises(ZeroDivisionError):
-        compiled(wg.ones(2), 0.0)
-    assert compiled(wg.ones(2), 5.0).tolist() == [2, 2]
-
-
 @pytest.mark.filterwarnings("ignore:Casting complex values")
 def test_roots_of_numbers_that_change_their_sign() -> None:
     """A root of a negative number is complex."""

@@ -89,27 +89,6 @@ def test_dead_code_goes() -> None:
     assert dead(better) is better
 
 
-@pytest.mark.parametrize("name", ["full", "full_like", "setitem"])
-@pytest.mark.parametrize(
-    ("value", "dtype", "stays"),
-    [(3, "int8", True), (3.5, "int8", True), (True, "int8", False), (3.5, "float32", False)],
-)
-def test_an_unused_number_that_may_not_fit_stays(
-    name: str, value: float, dtype: str, stays: bool
-) -> None:
-    def function(xp: Any, x: Any, like: Any, number: Any) -> Any:
-        if name == "setitem":
-            xp.setitem(like, number, key=(0,))
-        else:  # which is ``full`` if the array is in C's order
-            xp.full_like(like, number, dtype=np.dtype(dtype))
-        return xp.sin(x)
-
-    like = np.ones((2, 2), dtype, order="F" if name == "full_like" else "C")
-    program = traces(function, np.ones(3), like, value)
-    assert names(dead(program)) == ["sin"]
-    assert (name in names(dead(program, errors=True))) == stays
-
-
 def test_draws_stay(backend: Backend) -> None:
     """A generator goes on although nobody looks at what it drew."""
 
