@@ -224,11 +224,10 @@ def test_the_dtype_beside_a_number(kind: str) -> None:
         lambda k: statistics.mean([k, 1.0]),
         lambda k: decimal.Decimal(k),
         lambda k: float.hex(k),
-        lambda k: pow(k, 2, 3),
     ],
 )
 def test_code_in_c_that_asks_for_a_float_is_an_error_that_names_the_line(use: Any) -> None:
-    with pytest.raises(CompileError, match=r"test_numbers.py, line .*give float\(x\)"):
+    with pytest.raises(CompileError, match=r"test_numbers.py, line .*static_argnames"):
         wg.compile(lambda x, k: [x * 2, use(k)][0])(wg.ones(2), 0.5)
 
 

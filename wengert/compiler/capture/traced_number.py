@@ -121,9 +121,7 @@ def _answers(x: Any) -> bool:
 
 
 def _binary(name: str, function: Callable[..., Any], *, reflected: bool) -> Callable[..., Any]:
-    def method(self: TracedNumber, other: Any, *modulus: Any) -> Any:
-        if modulus:
-            raise TypeError("pow with a modulus is not one of the operations of a number")
+    def method(self: TracedNumber, other: Any) -> Any:
         if not isinstance(other, TracedNumber | int | float | complex):
             return NotImplemented
         if isinstance(other, SymbolicNumber):

@@ -97,7 +97,7 @@ class _Writer:
     def __init__(self, program: Program, backend: Backend | None, name: str) -> None:
         self.program = program
         modules = library_of(backend).modules if backend is not None else ()
-        taken = {"abs", "complex", "float", "math", "np", "range", "round", "slice"}
+        taken = {"abs", "complex", "float", "math", "np", "slice"}
         self.names = Names(taken.union(*modules))
         self.name = self.names.new(name)
         self.speller = Speller(backend, self.names)
