@@ -1,7 +1,6 @@
 """Updates of many small parameters, joined into one update of a flat array."""
 
 import operator
-from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
@@ -152,51 +151,35 @@ def flatten(program: Program, becomes: Mapping[Value, Value] = MappingProxyType(
 
 
 def _runs(program: Program) -> list[_Run]:
-    """The updates of parameters: chains whose results nothing else uses."""
-    outputs = set(values_in(program.outputs))
-    uses = program.uses()
-    found: list[_Run] = []
-    steps: list[Instruction] = []
-    ended = 0  # how many of them are of the last update, and before it
-    for step in program.instructions:
-        if step.line is None or step.line.stage != "update" or step.name[:7] == "number.":
-            continue
-        if step.several or not elementwise(step):
-            steps, ended = [], 0
-            continue
-        steps.append(step)
-        own = _own(steps, uses) if step.result in outputs else []
-        if own:  # the result of an update is used by nothing else
-            if found and found[-1].steps[-1] in own:  # nor was an earlier one of the same update
-                found.pop()
-            else:
-                del steps[:ended]
-            run = _Run(own)
-            if run.shape and run.size:
-                found.append(run)
-            inside = Counter(value for each in steps for value in each.used())
-            if all(uses[each.result] == inside[each.result] for each in steps):
-                steps = []
-            ended = len(steps)
+    """The updates of parameters: connected calls whose results nothing else uses."""
+    used: set[Value] = set()
+    moving: list[Instruction] = []
+    for step in reversed(program.instructions):
+        if _is_update(step) and step.result not in used:
+            moving.append(step)
+        else:
+            used.update(step.used())
+    runs: dict[Value, list[Instruction]] = {}
+    for step in reversed(moving):
+        linked = [runs[x] for x in dict.fromkeys(step.used()) if x in runs]
+        run: list[Instruction] = max(linked, key=len, default=[])
+        for other in linked:
+            if other is not run and runs[other[0].result] is other:
+                run += other
+                runs.update(dict.fromkeys([each.result for each in other], run))
+        run.append(step)
+        runs[step.result] = run
     # What two updates read, the later one may overwrite.
     at = {step: i for i, step in enumerate(program.instructions)}
-    return sorted(found, key=lambda run: at[run.steps[0]])
+    found = {id(run): sorted(run, key=at.__getitem__) for run in runs.values()}
+    return [_Run(run) for run in sorted(found.values(), key=lambda run: at[run[0]])]
 
 
-def _own(steps: list[Instruction], uses: Counter[Value]) -> list[Instruction]:
-    """The instructions that the last is linked to by results that these alone use."""
-    inside: Counter[Value] = Counter()
-    kept: list[Instruction] = []
-    for step in reversed(steps):
-        if uses[step.result] == inside[step.result]:
-            kept.append(step)
-            inside.update(step.used())
-    linked: dict[Value, set[Instruction]] = {}
-    for step in reversed(kept):
-        linked[step.result] = {step}.union(*[linked.get(x, ()) for x in step.used()])
-        linked |= {each.result: linked[step.result] for each in linked[step.result]}
-    last = linked.get(steps[-1].result, ())
-    return [step for step in reversed(kept) if step in last]
+def _is_update(step: Instruction) -> bool:
+    """Whether an optimiser calls it element by element of a parameter."""
+    if step.several or step.line is None or step.line.stage != "update":
+        return False
+    return elementwise(step) and bool(step.result.shape) and bool(step.result.size)
 
 
 def _join_updates(
