@@ -2,13 +2,10 @@
 
 import builtins
 import copy
-import decimal
 import enum
 import functools
-import json
 import math
 import numbers
-import statistics
 import struct
 from collections.abc import Callable
 from fractions import Fraction
@@ -19,7 +16,6 @@ import pytest
 
 import wengert as wg
 from tests.compiler.ordinary import alike
-from wengert.compiler import CompileError
 from wengert.nn import functional
 
 FLOATS = [2.5, -1.5, 0.0, -0.0, 3.0, 7.25, 2.5]
@@ -214,21 +210,6 @@ def test_the_dtype_beside_a_number(kind: str) -> None:
             with np.errstate(all="ignore"):
                 alike(lambda body=body: (body, list), [(x, k) for k in values], compiles=False)  # type: ignore[misc]
             assert name
-
-
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda k: json.dumps({"rate": k}),
-        lambda k: json.dumps(k, indent=1),
-        lambda k: statistics.mean([k, 1.0]),
-        lambda k: decimal.Decimal(k),
-        lambda k: float.hex(k),
-    ],
-)
-def test_code_in_c_that_asks_for_a_float_is_an_error_that_names_the_line(use: Any) -> None:
-    with pytest.raises(CompileError, match=r"test_numbers.py, line .*static_argnames"):
-        wg.compile(lambda x, k: [x * 2, use(k)][0])(wg.ones(2), 0.5)
 
 
 @pytest.mark.filterwarnings("ignore:Casting complex values")

@@ -4,7 +4,6 @@ import pickle
 import runpy
 import subprocess
 import sys
-import textwrap
 
 import numpy as np
 import pytest
@@ -272,21 +271,6 @@ def test_a_call_without_a_form_is_named(library, tmp_path):
         with pytest.raises(ValueError, match=r"^setitem, .* a file that runs without wengert$"):
             cleared.save(tmp_path / "file.py")
     assert not list(tmp_path.iterdir())
-
-
-def test_the_file_is_readable(tmp_path):
-    """Its own names, and no line of the engine."""
-    run, arguments = training("SGD")
-    for _ in range(3):
-        run(*arguments())
-    run.save(tmp_path / "step.py")
-    text = (tmp_path / "step.py").read_text()
-    assert "\ndef step(x, y):\n" in text
-    assert '"optimizer.lr": 0.1,' in text
-    assert "import wengert" not in text
-    assert textwrap.dedent(text) == text
-    body = text[text.index("\ndef program(") : text.index("\nstate = {")]
-    assert max(map(len, body.splitlines())) <= 100
 
 
 SPECIAL = [
