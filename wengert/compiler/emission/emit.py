@@ -14,7 +14,7 @@ import numpy as np
 
 from wengert.backends import Backend
 from wengert.backends.backend import on_device
-from wengert.compiler.capture.trace import copied as of_any
+from wengert.compiler.capture.trace import copied
 from wengert.compiler.cupy import Kernel, fused
 from wengert.compiler.emission.spelling import Names, Speller, identifier
 from wengert.compiler.libraries import library_of
@@ -77,18 +77,11 @@ def emit(program: Program, backend: Backend | None, *, name: str = "step") -> Em
 def _copying(backend: Backend | None, x: Value, result: Value) -> Instruction:
     """The instruction that copies an array of a library, or of any if ``backend`` is None."""
     if backend is None:
-        return Instruction("copy", of_any, (x,), {}, (result,))
+        return Instruction("copy", copied, (x,), {}, (result,))
     if backend.name != "numpy":
         return Instruction("copy", backend.xp.asarray, (x,), {"copy": True}, (result,))
-    if not x.shape:
-        return Instruction("copy", copied, (x,), {}, (result,))
     # "K" keeps the memory layout.
     return Instruction("copy", COPY, (x,) if x.order is None else (x, "K"), {}, (result,))
-
-
-def copied(x: Any) -> Any:
-    """A copy of a 0-d array; NumPy's scalars are immutable, and returned as they are."""
-    return x if isinstance(x, np.generic) else x.copy()
 
 
 class _Writer:

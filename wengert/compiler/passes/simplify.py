@@ -11,7 +11,7 @@ import numpy as np
 from wengert.backends.numpy import add_part
 from wengert.compiler.facts import Facts, facts_of, row_of, same_elements
 from wengert.compiler.passes.forms import fresh, subtract_part
-from wengert.compiler.passes.liveness import escaping, written_allocations
+from wengert.compiler.passes.liveness import escaping
 from wengert.compiler.program import Instruction, Program, Value, substitute
 
 __all__ = ["LARGEST", "Known", "simplify"]
@@ -52,7 +52,7 @@ def simplify(program: Program) -> Program:
                     steps.append(step)
                     continue
             known.learn(step, facts)
-            if step.pure:
+            if step.pure and step.name != "blank":  # which another call writes into
                 first = seen.setdefault(_key(step), step)
                 if (first is not step and known.merge(step, first)) or known.compute(step):
                     continue
@@ -71,8 +71,8 @@ class Known:
     def __init__(self, program: Program) -> None:
         self.same: dict[Value, Any] = {}  # what replaces results: values and numbers
         self.constants = dict(program.constants)  # and results without inputs
-        #: Values whose memory the caller gets, or that calls write into.
-        self.apart = escaping(program) | written_allocations(program)
+        #: Values whose memory the caller gets.
+        self.apart = escaping(program)
         self.made: dict[Value, Instruction] = {}  # of which each is the only result
         self.ones: set[Value] = set()  # arrays that are filled with 1
         self._filled: dict[Value, float | None] = {}  # the number that fills a constant, or None
