@@ -58,8 +58,6 @@ CASES: dict[str, tuple[Body, list[Any]]] = {
     # Arithmetic.
     "sum": (lambda x, k: (x + k, k + x, x - k, k - x, x * k, x / (k + 9), k / (x + 9)), FLOATS),
     "powers": (lambda x, k: (wg.abs(x) ** k, (abs(k) + 1) ** x, x * k**2, x * 2**k), FLOATS),
-    "divmod": (lambda x, k: [x * part for part in (*divmod(k, 2), *divmod(9, k))], INTEGERS),
-    "divmod of floats": (lambda x, k: [x * part for part in divmod(k, 0.75)], FLOATS),
     "complex": (lambda x, k: (x * complex(k, 1), x * (k + 1j), (k + 1j).real * x), FLOATS),
     "sum of a list": (lambda x, k: x * sum([k, 1.0]) + functools.reduce(max, [k, 1.0]), FLOATS),
     "parts": (lambda x, k: (x * k.real + k.imag, x * k.conjugate()), FLOATS),

@@ -6,7 +6,6 @@ these, the kernel runs on arrays that record their operations through NumPy's pr
 libraries have no such protocols, so that their kernels are recorded as one call.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import FunctionType, ModuleType
@@ -42,7 +41,6 @@ from wengert.compiler.passes.forms import (
     set_part,
 )
 from wengert.compiler.program import is_literal, order_of
-from wengert.interpreters.lifted import bottom
 from wengert.nn.kernels import numpy_classification, numpy_normalisations
 
 __all__ = ["lowered"]
@@ -314,21 +312,10 @@ def _pieces(
     return answer
 
 
-def _placed(trace: Any, backend: Any, x: Any, key: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
-    """Record an array of zeros with ``x`` at a key without arrays.
-
-    A reshape of ``x`` stands for it only in C order, since the order decides how later sums round.
-    """
-    if order_of(bottom(x)) is None and _is_whole(x, key, shape):
-        return trace.apply(backend, "reshape", (x, shape), {})
+def _placed(trace: Any, x: Any, key: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
+    """Record an array of zeros with ``x`` at a key without arrays."""
     blank = trace.call("blank", np.zeros, (shape, x.dtype), {})
     return trace.call("set_part", set_part, (blank, x), {"key": key})
-
-
-def _is_whole(x: Any, key: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
-    """Whether a key without arrays selects all elements of this shape, in order."""
-    backward = (type(part) is slice and part.step is not None and part.step < 0 for part in key)
-    return math.prod(x.shape) == math.prod(shape) and not any(backward)
 
 
 # -- every library ---------------------------------------------------------------------------------
@@ -364,12 +351,7 @@ def lowered(
 ) -> Any:
     """Record the calls that replace a backend's function; NotImplemented if none do."""
     if name == "scatter_add" and len(operands) == 1 and backend.name == "numpy":
-        return _placed(trace, backend, operands[0], **parameters)
-    if name == "add_part" and backend.name == "numpy":
-        total, x = operands
-        if order_of(bottom(total)) is None and _is_whole(x, parameters["key"], total.shape):
-            x = trace.apply(backend, "reshape", (x, total.shape), {})
-            return trace.apply(backend, "add", (total, x), {})
+        return _placed(trace, operands[0], **parameters)
     kernel = backend.kernels.get(name)
     if (function := LIBRARY_FUNCTIONS.get(kernel)) is not None:
         return _special(trace, backend, function, name, operands, parameters)

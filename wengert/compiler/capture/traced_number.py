@@ -95,15 +95,6 @@ class TracedNumber:
 
     __deepcopy__ = __copy__
 
-    def __reduce__(self) -> Any:
-        return plain, (self.pinned(),)
-
-    def __divmod__(self, other: Any) -> Any:
-        return self // other, self % other
-
-    def __rdivmod__(self, other: Any) -> Any:
-        return other // self, other % self
-
 
 #: Types of numbers whose arithmetic is Python's own.
 _PYTHONS = frozenset({TracedNumber, int, float, complex, bool})
