@@ -17,12 +17,7 @@ import numpy as np
 from wengert.backends import cupy, dtype_of, numpy, numpy_reductions
 from wengert.backends.backend import Kernel
 from wengert.compiler.program import Instruction, Value
-from wengert.nn.kernels import (
-    cupy_classification,
-    numpy_classification,
-    numpy_normalisations,
-    numpy_recurrent,
-)
+from wengert.nn.kernels import numpy_classification, numpy_normalisations, numpy_recurrent
 from wengert.ops.beyond import numpy_convolutions
 from wengert.ops.operators import BINARY, EQUALITY, ORDER, UNARY
 from wengert.tape.primitive import PRIMITIVES, Primitive
@@ -222,7 +217,6 @@ KERNELS: Final[Mapping[Kernel, KernelFacts]] = {
     numpy_classification.number_counted: _LOOKS,
     numpy.deviation_of_few: _LOOKS,
     numpy_normalisations.inverse_roots: _LOOKS,
-    numpy_normalisations.units: _LOOKS,
     numpy_normalisations.scaled_rows: _OF_ROWS,
     numpy_normalisations.shifted_rows: _OF_ROWS,
     numpy_normalisations.steep_rows: _OF_ROWS,
@@ -245,7 +239,4 @@ KERNELS: Final[Mapping[Kernel, KernelFacts]] = {
         for kernel, covers in numpy_recurrent.COVERED.items()
     },
     cupy.clip: KernelFacts(pieces=_clip_pieces),
-    cupy_classification.softmax_cross_entropy_parts: KernelFacts(
-        covers=cupy_classification.covers, kernel=cupy_classification.cupy_softmax_cross_entropy
-    ),
 }

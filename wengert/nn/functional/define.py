@@ -45,24 +45,6 @@ def look(array: Any, check: Callable[..., None], *settings: Any) -> bool:
     return found
 
 
-def fails(value: Any, holds: Callable[[Any], Any]) -> bool:
-    """Whether a condition fails for a number, or for a Tensor's values if they are `on_host`."""
-    if not isinstance(value, Tensor):
-        return not holds(value)
-    try:
-        look(value._array, check_holds, holds)
-    except ValueError:
-        return True
-    return False
-
-
-def check_holds(values: Any, holds: Callable[[Any], Any]) -> None:
-    """Raise `ValueError` if a condition fails for one of the values."""
-    wrong = values[~holds(values)]
-    if wrong.shape[0]:
-        raise ValueError(f"{wrong[0]} is refused")
-
-
 def pair(name: str, input: Any, target: Any, reduction: str) -> tuple[Tensor, Tensor]:
     """The input and the target of a loss as Tensors of one shape; real, but of `l1_loss`."""
     check_reduction(reduction)
@@ -93,16 +75,6 @@ def weigh_losses(name: str, losses: Tensor, weight: Any, what: str = "weight") -
             f"{tuple(losses.shape)}, and was given one of shape {tuple(weight.shape)}"
         )
     return out
-
-
-def is_positive(value: Any) -> Any:
-    """Whether a number, or each of an array, is above 0."""
-    return value > 0
-
-
-def is_not_negative(value: Any) -> Any:
-    """Whether a number, or each of an array, is 0 or above."""
-    return value >= 0
 
 
 def at_least(x: Tensor, least: float) -> Tensor:

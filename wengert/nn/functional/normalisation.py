@@ -8,7 +8,7 @@ from typing import Any
 from wengert import ops
 from wengert.backends import DTYPES, dtype_of
 from wengert.nn.functional.define import detach, real_floating
-from wengert.nn.functional.standardised import moments, standardised, units
+from wengert.nn.functional.standardised import standardised
 from wengert.ops.axes import as_axes, number, operand
 from wengert.ops.limits import finfo
 from wengert.ops.linalg import vector_norm
@@ -180,7 +180,8 @@ def _update(x: Tensor, axes: Axes, running: tuple[Any, Any], momentum: Any) -> N
     x = wide(ops, detach(x))
     momentum = detach(momentum) if isinstance(momentum, Tensor) else momentum
     with no_grad():
-        for average, found in zip(running, moments(x, axis=axes), strict=True):
+        statistics = ops.mean(x, axis=axes), ops.var(x, axis=axes, correction=1)
+        for average, found in zip(running, statistics, strict=True):
             if average is None:
                 continue
             found = ops.mean(found, axis=0) if 0 not in axes else found
@@ -308,6 +309,17 @@ def instance_norm(
     )
 
 
+def unit_vectors(x: Tensor, axes: Axes, eps: float) -> Tensor:
+    """Vectors over their norms, which are at least ``eps``, by way of vectors of moderate sizes."""
+    if 0 in x.shape:
+        return ops.positive(x)
+    size = ops.max(ops.abs(detach(x)), axis=axes, keepdims=True)
+    size = ops.clip(size, eps)
+    x, least = ops.divide(x, size), ops.divide(eps, size)
+    squares = ops.sum(ops.real(ops.multiply(x, ops.conj(x))), axis=axes, keepdims=True)
+    return ops.divide(x, ops.sqrt(ops.clip(squares, ops.multiply(least, ops.abs(least)))))
+
+
 def normalize(input: Any, p: float = 2.0, dim: int | Axes = 1, eps: float = 1e-12) -> Tensor:
     r"""Divide by the norm along an axis, or several as one, :math:`x / \max(\|x\|_p, \epsilon)`.
 
@@ -327,7 +339,7 @@ def normalize(input: Any, p: float = 2.0, dim: int | Axes = 1, eps: float = 1e-1
         return by_float32(normalize, x, order, dim, smallest)  # type: ignore[no-any-return]
     axes = as_axes(dim, len(shape))
     if order == 2 and axes:
-        return units(x, axis=axes, eps=smallest)[0]  # type: ignore[no-any-return]
+        return unit_vectors(x, axes, smallest)
     # A norm may overflow where numbers over it do not: it is scaled to have a reciprocal, too.
     if order and 0 not in shape:
         largest = ops.max(ops.abs(detach(x)), axis=axes, keepdims=True)

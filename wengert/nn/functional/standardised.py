@@ -1,18 +1,16 @@
-"""What normalisations have in common: numbers over the root of their mean square, and moments."""
+"""What normalisations have in common: numbers over the root of their mean square."""
 
 import math
 from functools import reduce
 from typing import Any
 
-from wengert.backends import dtype_of
-from wengert.interpreters.batching import along, by_composite
+from wengert.interpreters.batching import by_composite
 from wengert.nn.functional.define import share
 from wengert.nn.kernels import numpy_normalisations as numpy_normalisations
 from wengert.ops.euclidean import length
-from wengert.ops.limits import finfo
 from wengert.tape.primitive import Primitive
 
-__all__ = ["moments", "standardised", "units"]
+__all__ = ["standardised"]
 
 Axes = tuple[int, ...]
 
@@ -137,62 +135,4 @@ standardised = Primitive(
     several=True,
     dtypes="real floating",
     batch=by_composite,
-).bind
-
-
-def _units(xp: Any, x: Any, *, axis: Axes, eps: float) -> tuple[Any, Any]:
-    number = math.prod([x.shape[i] for i in axis])
-    # A norm may overflow where its share does not; XLA's quotients by the largest numbers are 0.
-    share = number**-0.5 / 4 if number >= 1 else 1.0
-    root = length(xp, x, axis=axis, keepdims=True, share=share)
-    root = xp.maximum(root, xp.full_like(root, eps * share))
-    return x / root * share, share / root
-
-
-def _is_longer(inverse: Any, eps: float) -> Any:
-    """Whether norms are above the epsilon, up to the rounding of one over it."""
-    return inverse * eps < 1 - 8 * finfo(dtype_of(inverse.dtype)).eps
-
-
-def _unit_tangent(xp: Any, t: Any, out: Any, axis: Axes, eps: float) -> tuple[Any, Any]:
-    """The tangents of unit vectors and of the inverse; the first is its own cotangent."""
-    x, inverse = out
-    along = xp.sum(xp.real(t * xp.conj(x)), axis=axis, keepdims=True)
-    along = xp.where(_is_longer(inverse, eps), along, 0)
-    found = (t - x * along) * inverse
-    return found, -(along * inverse * inverse)
-
-
-def _unit_by_x(xp: Any, g: Any, out: Any, axis: Axes, eps: float) -> Any:
-    x, inverse = out
-    found = []
-    if g[0] is not None:
-        found.append(_unit_tangent(xp, g[0], out, axis, eps)[0])
-    if g[1] is not None:
-        slope = -g[1] * inverse * inverse
-        slope = xp.where(_is_longer(inverse, eps), slope, 0)
-        found.append(x * slope)
-    return reduce(xp.add, found)
-
-
-# Vectors over their norms, which are at least an epsilon; and one over that, for the rules' sake.
-units = Primitive(
-    "units",
-    ("x",),
-    {"x": _unit_by_x},
-    jvps={"x": _unit_tangent},
-    composite=_units,
-    several=True,
-    dtypes="floating",
-    batch=by_composite,
-).bind
-
-# The mean, and the variance without bias, which averages over batches are made of.
-moments = Primitive(
-    "moments",
-    ("x",),
-    composite=lambda xp, x, *, axis: (xp.mean(x, axis=axis), xp.var(x, axis=axis, correction=1)),
-    several=True,
-    dtypes="real floating",
-    batch=along(),
 ).bind

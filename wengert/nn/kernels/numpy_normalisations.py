@@ -18,7 +18,6 @@ from wengert.backends.numpy_reductions import (
     LONGEST,
     are_moderate,
     roots,
-    square_sum,
     sum_over,
     unwarned,
     within,
@@ -149,21 +148,6 @@ def _outer(inverse: Any, weight: Any) -> Any:
     return inverse.dot(weight.reshape((1, -1)))
 
 
-def moments(x: Any, *, axis: Shape) -> tuple[Any, Any]:
-    """The mean, and the variance without bias."""
-    rows, number = _rows(x.shape, axis), math.prod([x.shape[i] for i in axis])
-    kept = tuple([n for i, n in enumerate(x.shape) if i not in axis])
-    if rows is None:
-        mean = _total(x, axis) / number
-        away = _subtract(x, mean)
-        squares = _total(_multiply(away, away), axis)
-    else:
-        away, mean = _centre_rows(x.reshape(rows.shape), rows)
-        squares = _row_products(away, away, rows)
-        mean = -mean
-    return mean.reshape(kept), (squares / (number - 1)).reshape(kept)
-
-
 def _square_totals(z: Any, rows: Rows | None, axis: Shape) -> Any:
     """The sums of squares, of an array as rows or in its shape."""
     return unwarned(_squares, z, axis) if rows is None else unwarned(_row_products, z, z, rows)
@@ -180,18 +164,6 @@ def inverse_roots(total: Any, z: Any, shape: Shape, axis: Shape, number: int, ep
     kept = tuple([1 if i in axis else n for i, n in enumerate(shape)])
     root = roots(total.reshape(kept), z.reshape(shape), axis, number)
     return (1 / np.hypot(root, math.sqrt(eps))).reshape(total.shape)
-
-
-def units(x: Any, *, axis: Shape, eps: float) -> tuple[Any, Any]:
-    """Vectors over their norms, which are at least ``eps``; and one over that."""
-    total = square_sum(x, axis, True)
-    if not x.size or within(total):
-        root = np.maximum(np.sqrt(total), total.dtype.type(eps))
-        return x / root, 1 / root
-    number = x.size // total.size
-    share = number**-0.5
-    root = np.maximum(roots(total, x, axis, number), total.dtype.type(eps * share))
-    return x / root * share, share / root
 
 
 def standardised(
@@ -294,10 +266,8 @@ def standardised_by_weight(g: Any, x: Any, inverse: Any, *, axis: Shape, shape: 
 
 
 KERNELS: Mapping[str, Kernel] = {
-    "moments": moments,
     "standardised": standardised,
     "standardised_by_weight": standardised_by_weight,
     "standardised_cotangent": standardised_cotangent,
-    "units": units,
 }
 add_kernels("numpy", KERNELS)
