@@ -30,7 +30,7 @@ OTHERWISE = {
             ("TripletMarginLoss triplet_margin_loss", {"p": 2.0, "eps": 1e-6}),
             ("layer_norm group_norm LayerNorm GroupNorm", {"eps": 1e-5}),
             ("batch_norm BatchNorm1d BatchNorm2d", {"eps": 1e-5, "momentum": 0.1}),
-            ("instance_norm", {"eps": 1e-5, "momentum": 0.1}),
+            ("instance_norm", {"eps": 1e-5}),
             (
                 "InstanceNorm1d InstanceNorm2d",
                 {"eps": 1e-5, "momentum": 0.1, "affine": False, "track_running_stats": False},

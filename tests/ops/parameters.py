@@ -56,7 +56,8 @@ _SAID = {
         "linalg.solve_triangular F.cosine_similarity F.pairwise_distance"
     ),
     "input weight bias": (
-        "F.conv1d F.conv2d F.conv_transpose1d F.conv_transpose2d F.group_norm F.layer_norm F.linear"
+        "F.conv1d F.conv2d F.conv_transpose1d F.conv_transpose2d F.group_norm "
+        "F.instance_norm F.layer_norm F.linear"
     ),
     "input target": "F.huber_loss F.kl_div F.l1_loss F.mse_loss F.smooth_l1_loss",
     "arrays": "broadcast_arrays concat meshgrid stack",
@@ -68,7 +69,7 @@ _SAID = {
     "d": "fft.fftfreq fft.rfftfreq",
     "data": "as_tensor tensor",
     "input target weight": "F.binary_cross_entropy F.cross_entropy",
-    "input weight bias running_mean running_var | momentum": "F.batch_norm F.instance_norm",
+    "input weight bias running_mean running_var | momentum": "F.batch_norm",
     "x correction": "x.std x.var std var",
     "| type": "finfo iinfo",
     "| x1 x2": "isin searchsorted",

@@ -146,7 +146,7 @@ HARMLESS: Final = frozenset(
 all any argmax argmin argsort class_mask cofactors concat_arrays convolution count_nonzero
 cumulative_prod isin max min prod sum where
 linalg.det linalg.qr linalg.slogdet linalg.vector_norm linear linear_recurrence log_softmax
-logsumexp gru lstm moments scatter_max scatter_min searchsorted softmax softmax_cross_entropy sort
+logsumexp gru lstm scatter_max scatter_min searchsorted softmax softmax_cross_entropy sort
 standardised std var window_argmax
 """.split()  # noqa: SIM905 -- a page of names is none to read
 )
@@ -219,7 +219,6 @@ KERNELS: Final[Mapping[Kernel, KernelFacts]] = {
     numpy_normalisations.inverse_roots: _LOOKS,
     numpy_normalisations.scaled_rows: _OF_ROWS,
     numpy_normalisations.shifted_rows: _OF_ROWS,
-    numpy_normalisations.steep_rows: _OF_ROWS,
     numpy_reductions.roots: _LOOKS,
     numpy_reductions.sum_over: KernelFacts(chooses=_sums_by_rows, reduction=np.add.reduce),
     numpy_reductions.max_over: KernelFacts(

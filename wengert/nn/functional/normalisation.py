@@ -51,11 +51,14 @@ def _standard(
     centred: bool = True,
 ) -> Tensor:
     """Standardised numbers, weighted; of half precision by way of single, as squares overflow."""
+    options = {"axis": axis, "eps": eps, "centred": centred}
     if 0 in x.shape:  # of nothing there is no mean
-        return _affine(ops.positive(x), weight, bias)
-    if x.dtype.narrow:
-        return _affine(by_float32(_standard, x, axis, eps, None, None, centred), weight, bias)
-    return standardised(x, weight, bias, axis=axis, eps=eps, centred=centred)[0]  # type: ignore[no-any-return]
+        out = ops.positive(x)
+    elif x.dtype.narrow:
+        out = by_float32(standardised, x, **options)[0]
+    else:
+        out = standardised(x, **options)[0]
+    return _affine(out, weight, bias)
 
 
 def _last_axes(name: str, x: Tensor, normalized_shape: int | Sequence[int]) -> tuple[Axes, Axes]:
@@ -173,7 +176,7 @@ def _by_averages(x: Tensor, mean: Any, var: Any, eps: float) -> Tensor:
 def _update(x: Tensor, axes: Axes, running: tuple[Any, Any], momentum: Any) -> None:
     """Move averages, which may be None, towards the statistics of the input's channels.
 
-    These are over ``axes``, the variance without bias, and then averaged over the batch.
+    These are over ``axes``, the variance without bias.
     """
     if 0 in x.shape:
         return
@@ -184,7 +187,6 @@ def _update(x: Tensor, axes: Axes, running: tuple[Any, Any], momentum: Any) -> N
         for average, found in zip(running, statistics, strict=True):
             if average is None:
                 continue
-            found = ops.mean(found, axis=0) if 0 not in axes else found
             held = wide(ops, average)
             found = ops.astype(found, held.dtype, copy=False)
             moved = ops.add(held, ops.multiply(ops.subtract(found, held), momentum))
@@ -194,50 +196,16 @@ def _update(x: Tensor, axes: Axes, running: tuple[Any, Any], momentum: Any) -> N
             average.copy_(moved)
 
 
-def _with_averages(
-    name: str,
-    x: Tensor,
-    axes: Axes,
-    own: tuple[str, bool],
-    running: tuple[Tensor | None, Tensor | None],
-    affine: tuple[Any, Any],
-    momentum: Any,
-    eps: Any,
-) -> Tensor:
-    """Normalise channels by their own statistics over ``axes``, or by averages.
-
-    The option ``own`` says which; with their own the averages are updated.
-    """
-    for what, average in zip(("running_mean", "running_var"), running, strict=True):
-        if average is not None and tuple(average.shape) != tuple(x.shape[1:2]):
-            raise RuntimeError(
-                f"{name}: {what} should contain {x.shape[1]} elements, one for each channel of an "
-                f"input of shape {tuple(x.shape)}, and is of shape {tuple(average.shape)}"
-            )
-    eps = number(eps, name, "eps")
+def _of_channels(
+    name: str, x: Tensor, weight: Any, bias: Any
+) -> tuple[Tensor | None, Tensor | None]:
+    """Weight and bias, one number for each channel, beside the input."""
     channels = tuple(x.shape[1:2])
     beside = (*channels, *[1] * (x.ndim - 2))
-    weight, bias = (
-        _fit(name, x, what, given, channels, beside)
-        for what, given in zip(("weight", "bias"), affine, strict=True)
+    return (
+        _fit(name, x, "weight", weight, channels, beside),
+        _fit(name, x, "bias", bias, channels, beside),
     )
-    momentum = operand(momentum, x, name, "momentum")
-    option, by_own = own
-    if not by_own:
-        if running[0] is None or running[1] is None:
-            raise RuntimeError(
-                f"{name} needs running_mean and running_var when {option}=False, and got None"
-            )
-        return _affine(_by_averages(x, *running, eps), weight, bias)
-    if math.prod(x.shape[i] for i in axes) == 1:
-        of_batch = "Expected more than 1 value per channel when training"
-        of_member = "Expected more than 1 spatial element when training"
-        expected = of_batch if 0 in axes else of_member
-        raise ValueError(f"{expected}, got input size {[*x.shape]}")
-    out = _standard(x, axes, eps, weight, bias)
-    if running[0] is not None or running[1] is not None:
-        _update(x, axes, running, momentum)
-    return out
 
 
 def batch_norm(
@@ -269,28 +237,38 @@ def batch_norm(
     x = real_floating("batch_norm", input)
     if x.ndim < 2:
         raise RuntimeError(f"batch_norm needs an input (N, C, ...), not one of {tuple(x.shape)}")
-    return _with_averages(
-        *("batch_norm", x, (0, *range(2, x.ndim)), ("training", training)),
-        *((running_mean, running_var), (weight, bias), momentum, eps),
-    )
+    for what, average in (("running_mean", running_mean), ("running_var", running_var)):
+        if average is not None and tuple(average.shape) != tuple(x.shape[1:2]):
+            raise RuntimeError(
+                f"batch_norm: {what} should contain {x.shape[1]} elements, one for each channel of "
+                f"an input of shape {tuple(x.shape)}, and is of shape {tuple(average.shape)}"
+            )
+    eps = number(eps, "batch_norm", "eps")
+    weight, bias = _of_channels("batch_norm", x, weight, bias)
+    momentum = operand(momentum, x, "batch_norm", "momentum")
+    if not training:
+        if running_mean is None or running_var is None:
+            raise RuntimeError(
+                "batch_norm needs running_mean and running_var when training=False, and got None"
+            )
+        return _affine(_by_averages(x, running_mean, running_var, eps), weight, bias)
+    axes = (0, *range(2, x.ndim))
+    if math.prod(x.shape[i] for i in axes) == 1:
+        raise ValueError(
+            f"Expected more than 1 value per channel when training, got input size {[*x.shape]}"
+        )
+    out = _standard(x, axes, eps, weight, bias)
+    if running_mean is not None or running_var is not None:
+        _update(x, axes, (running_mean, running_var), momentum)
+    return out
 
 
-def instance_norm(
-    input: Any,
-    running_mean: Tensor | None = None,
-    running_var: Tensor | None = None,
-    weight: Any = None,
-    bias: Any = None,
-    use_input_stats: bool = True,
-    momentum: float = 0.1,
-    eps: float = 1e-5,
-) -> Tensor:
+def instance_norm(input: Any, *, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
     """Normalise each channel of each member, as `batch_norm` does over the batch.
 
-    With ``use_input_stats`` by the member's own statistics, otherwise by the running ones. Ulyanov,
-    Vedaldi and Lempitsky, "Instance normalization" (2016). The derivative is that of `layer_norm`
-    in each channel. Arguments and errors are those of `batch_norm`.
-    PyTorch: ``torch.nn.functional.instance_norm``.
+    Ulyanov, Vedaldi and Lempitsky, "Instance normalization" (2016). The derivative is that of
+    `layer_norm` in each channel. Arguments and errors are those of `batch_norm`; there are no
+    averages. PyTorch: ``torch.nn.functional.instance_norm``.
 
     Examples
     --------
@@ -303,10 +281,11 @@ def instance_norm(
         raise RuntimeError(
             f"instance_norm needs an input (N, C, L, ...), not one of {tuple(x.shape)}"
         )
-    return _with_averages(
-        *("instance_norm", x, tuple(range(2, x.ndim)), ("use_input_stats", use_input_stats)),
-        *((running_mean, running_var), (weight, bias), momentum, eps),
-    )
+    if math.prod(x.shape[2:]) == 1:
+        raise ValueError(f"Expected more than 1 spatial element, got input size {[*x.shape]}")
+    weight, bias = _of_channels("instance_norm", x, weight, bias)
+    axes = tuple(range(2, x.ndim))
+    return _standard(x, axes, number(eps, "instance_norm", "eps"), weight, bias)
 
 
 def unit_vectors(x: Tensor, axes: Axes, eps: float) -> Tensor:

@@ -15,122 +15,50 @@ __all__ = ["standardised"]
 Axes = tuple[int, ...]
 
 
-def _mean(xp: Any, x: Any, axis: Axes) -> Any:
-    return xp.mean(x, axis=axis, keepdims=True)
-
-
 def _deviations(xp: Any, x: Any, axis: Axes) -> Any:
-    """An array less its mean: a projection, which is its own tangent and cotangent."""
-    return x - _mean(xp, x, axis)
+    return x - xp.mean(x, axis=axis, keepdims=True)
 
 
-def _composite(
-    xp: Any, x: Any, weight: Any, bias: Any, *, axis: Axes, eps: float, centred: bool
-) -> tuple[Any, ...]:
-    if centred:
-        x = _deviations(xp, x, axis)
+def _composite(xp: Any, x: Any, *, axis: Axes, eps: float, centred: bool) -> tuple[Any, Any]:
+    x = _deviations(xp, x, axis) if centred else x
     number = math.prod([x.shape[i] for i in axis])
     root = length(xp, x, axis=axis, keepdims=True, share=number**-0.5)
     inverse = xp.divide(1, xp.hypot(root, xp.full_like(root, eps**0.5)))
-    out = x * inverse
-    out = out if weight is None else out * weight
-    out = out if bias is None else out + bias
-    return (out, inverse, x) if centred else (out, inverse)
+    return x * inverse, inverse
 
 
-def _slope(xp: Any, mean: Any, inverse: Any) -> Any:
-    """The tangent of the inverse for the mean of products of numbers and tangents.
-
-    The cube of the inverse would leave the range of single precision for numbers of 10^13.
-    """
-    return -reduce(xp.multiply, (mean, inverse, inverse, inverse))
+def _project(xp: Any, g: Any, y: Any, inverse: Any, *, axis: Axes, centred: bool) -> Any:
+    """The cotangent of the input, and the tangent of the result ``y``: the map is symmetric."""
+    found = g - y * xp.mean(g * y, axis=axis, keepdims=True)
+    return (_deviations(xp, found, axis) if centred else found) * inverse
 
 
-def _project_tangent(xp: Any, t: Any, x: Any, inverse: Any, axis: Axes) -> tuple[Any, Any]:
-    """The tangent of standardised numbers, and that of the inverse."""
-    slope = _mean(xp, t * x, axis) * inverse * inverse
-    found = (t - x * slope) * inverse
-    return found, -(slope * inverse)
+share("standardised_cotangent", _project)
 
 
-def _cotangent(
-    xp: Any, g: Any, x: Any, weight: Any, inverse: Any, *, axis: Axes, centred: bool
-) -> Any:
-    g = g if weight is None else g * weight
-    found = _project_tangent(xp, g, x, inverse, axis)[0]
-    return _deviations(xp, found, axis) if centred else found
-
-
-def _weight_cotangent(
-    xp: Any, g: Any, x: Any, inverse: Any, *, axis: Axes, shape: tuple[int, ...]
-) -> Any:
-    return g * x * inverse
-
-
-share("standardised_cotangent", _cotangent)
-share("standardised_by_weight", _weight_cotangent)
-
-
-def _by_x(xp: Any, g: Any, x: Any, weight: Any, out: Any, axis: Axes, centred: bool) -> Any:
-    inverse = out[1]
+def _by_x(xp: Any, g: Any, out: Any, axis: Axes, centred: bool) -> Any:
+    y, inverse = out
     found = []
-    if centred:
-        x = out[2]
-        if g[2] is not None:
-            found.append(_deviations(xp, g[2], axis))
     if g[0] is not None:
-        of_out = xp.standardised_cotangent(g[0], x, weight, inverse, axis=axis, centred=centred)
-        found.append(of_out)
+        found.append(xp.standardised_cotangent(g[0], y, inverse, axis=axis, centred=centred))
     if g[1] is not None:
-        number = math.prod([x.shape[i] for i in axis])
-        found.append(x * _slope(xp, g[1] / number, inverse))
+        number = math.prod([y.shape[i] for i in axis])
+        found.append(y * (g[1] * (-1 / number) * inverse * inverse))
     return reduce(xp.add, found)
 
 
-def _zeros(xp: Any, shape: Any, x: Any) -> Any:
-    return xp.zeros(tuple(shape), dtype=x.dtype, device=xp.device(x))
+def _of_x(xp: Any, t: Any, out: Any, axis: Axes, centred: bool) -> tuple[Any, Any]:
+    y, inverse = out
+    slope = xp.mean(t * y, axis=axis, keepdims=True) * inverse * inverse
+    return _project(xp, t, y, inverse, axis=axis, centred=centred), -slope
 
 
-def _by_weight(
-    xp: Any, g: Any, x: Any, weight_shape: Any, out: Any, axis: Axes, centred: bool
-) -> Any:
-    if g[0] is None:
-        return _zeros(xp, weight_shape, x)
-    x, shape = out[2] if centred else x, tuple(weight_shape)
-    return xp.standardised_by_weight(g[0], x, out[1], axis=axis, shape=shape)
-
-
-def _by_bias(xp: Any, g: Any, x: Any, bias_shape: Any) -> Any:
-    return _zeros(xp, bias_shape, x) if g[0] is None else g[0]
-
-
-def _of_x(
-    xp: Any, t: Any, x: Any, weight: Any, out: Any, axis: Axes, centred: bool
-) -> tuple[Any, ...]:
-    inverse = out[1]
-    if centred:
-        x, t = out[2], _deviations(xp, t, axis)
-    found, slope = _project_tangent(xp, t, x, inverse, axis)
-    found = found if weight is None else found * weight
-    return (found, slope, t) if centred else (found, slope)
-
-
-def _of_weight(xp: Any, t: Any, x: Any, out: Any, centred: bool) -> tuple[Any, ...]:
-    x = out[2] if centred else x
-    return x * out[1] * t, *map(xp.zeros_like, out[1:])
-
-
-def _of_bias(xp: Any, t: Any, out: Any) -> tuple[Any, ...]:
-    return xp.broadcast_to(t, tuple(out[0].shape)), *map(xp.zeros_like, out[1:])
-
-
-# Beside the numbers, one over the root, and the numbers less their mean, are results for the
-# rules' sake. Weight and bias take part, since they cost no pass where they are a row's.
+# The second result, one over the root, is for the rules' sake.
 standardised = Primitive(
     "standardised",
-    ("x", "weight", "bias"),
-    {"x": _by_x, "weight": _by_weight, "bias": _by_bias},
-    jvps={"x": _of_x, "weight": _of_weight, "bias": _of_bias},
+    ("x",),
+    {"x": _by_x},
+    jvps={"x": _of_x},
     composite=_composite,
     several=True,
     dtypes="real floating",
