@@ -43,9 +43,11 @@ def varying(draw):
 
 
 def standardised(x, axis, eps, centred):
-    x = x - x.mean(axis, keepdims=True) if centred else x
-    inverse = 1 / np.sqrt((x * x).mean(axis, keepdims=True) + eps)
-    return x * inverse, inverse
+    mean = x.mean(axis, keepdims=True)
+    x = x - mean if centred else x
+    square = (x * x).mean(axis, keepdims=True)
+    inverse = 1 / np.sqrt(square + eps)
+    return (x * inverse, inverse, mean, square) if centred else (x * inverse, inverse)
 
 
 @st.composite

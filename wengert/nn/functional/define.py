@@ -99,9 +99,10 @@ def single_precision(loss: L) -> L:
 
     @wraps(loss)
     def call(*given: Any, **options: Any) -> Tensor:
-        given = given or (options.pop(first, None),)
-        if not (hasattr(given[0], "dtype") and dtype_of(given[0].dtype).narrow):
+        x = given[0] if given else options.get(first)
+        if x is None or not (hasattr(x, "dtype") and dtype_of(x.dtype).narrow):
             return loss(*given, **options)
+        given = given or (options.pop(first),)
         held = [dtype_of(x.dtype) for x in (*given, *options.values()) if hasattr(x, "dtype")]
         others = {key: wide_argument(ops, x) for key, x in options.items()}
         found = loss(*(wide_argument(ops, x) for x in given), **others)

@@ -42,23 +42,12 @@ def _affine(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
     return x if bias is None else ops.add(x, bias)
 
 
-def _standard(
-    x: Tensor,
-    axis: Axes,
-    eps: float,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    centred: bool = True,
-) -> Tensor:
-    """Standardised numbers, weighted; of half precision by way of single, as squares overflow."""
-    options = {"axis": axis, "eps": eps, "centred": centred}
+def _standard(x: Tensor, axis: Axes, eps: float, centred: bool = True) -> tuple[Tensor, ...]:
+    """Standardised numbers, and their moments before; of half precision by way of single."""
     if 0 in x.shape:  # of nothing there is no mean
-        out = ops.positive(x)
-    elif x.dtype.narrow:
-        out = by_float32(standardised, x, **options)[0]
-    else:
-        out = standardised(x, **options)[0]
-    return _affine(out, weight, bias)
+        return (ops.positive(x),)
+    y, _, *moments = standardised(wide(ops, x), axis=axis, eps=eps, centred=centred)
+    return (ops.astype(y, x.dtype, copy=False), *moments)
 
 
 def _last_axes(name: str, x: Tensor, normalized_shape: int | Sequence[int]) -> tuple[Axes, Axes]:
@@ -99,7 +88,7 @@ def layer_norm(
     shape, axes = _last_axes("layer_norm", x, normalized_shape)
     weight = _fit("layer_norm", x, "weight", weight, shape, shape)
     bias = _fit("layer_norm", x, "bias", bias, shape, shape)
-    return _standard(x, axes, number(eps, "layer_norm", "eps"), weight, bias)
+    return _affine(_standard(x, axes, number(eps, "layer_norm", "eps"))[0], weight, bias)
 
 
 def rms_norm(
@@ -126,7 +115,7 @@ def rms_norm(
     taken = DTYPES["float32"] if x.dtype.narrow else x.dtype
     smallest = ops.finfo(taken).eps if eps is None else number(eps, "rms_norm", "eps")
     weight = _fit("rms_norm", x, "weight", weight, shape, shape)
-    return _standard(x, axes, smallest, weight, None, centred=False)
+    return _affine(_standard(x, axes, smallest, centred=False)[0], weight, None)
 
 
 def group_norm(
@@ -162,8 +151,8 @@ def group_norm(
     weight = _fit("group_norm", x, "weight", weight, shape[1:2], beside)
     bias = _fit("group_norm", x, "bias", bias, shape[1:2], beside)
     parts = ops.reshape(x, (shape[0], *beside[:2], math.prod(shape[2:])))
-    out = _standard(parts, (2, 3), number(eps, "group_norm", "eps"), weight, bias)
-    return ops.reshape(out, shape)
+    out = _standard(parts, (2, 3), number(eps, "group_norm", "eps"))[0]
+    return ops.reshape(_affine(out, weight, bias), shape)
 
 
 def _by_averages(x: Tensor, mean: Any, var: Any, eps: float) -> Tensor:
@@ -173,20 +162,16 @@ def _by_averages(x: Tensor, mean: Any, var: Any, eps: float) -> Tensor:
     return ops.multiply(centred, ops.astype(scale, x.dtype, copy=False))
 
 
-def _update(x: Tensor, axes: Axes, running: tuple[Any, Any], momentum: Any) -> None:
-    """Move averages, which may be None, towards the statistics of the input's channels.
-
-    These are over ``axes``, the variance without bias.
-    """
-    if 0 in x.shape:
-        return
-    x = wide(ops, detach(x))
+def _update(
+    moments: Sequence[Tensor], factor: float, running: tuple[Tensor | None, ...], momentum: Any
+) -> None:
+    """Move averages, which may be None, towards the mean and ``factor`` times the variance."""
     momentum = detach(momentum) if isinstance(momentum, Tensor) else momentum
     with no_grad():
-        statistics = ops.mean(x, axis=axes), ops.var(x, axis=axes, correction=1)
-        for average, found in zip(running, statistics, strict=True):
+        for average, moment, times in zip(running, moments, (1, factor), strict=True):
             if average is None:
                 continue
+            found = ops.multiply(ops.reshape(detach(moment), (-1,)), times)
             held = wide(ops, average)
             found = ops.astype(found, held.dtype, copy=False)
             moved = ops.add(held, ops.multiply(ops.subtract(found, held), momentum))
@@ -257,10 +242,11 @@ def batch_norm(
         raise ValueError(
             f"Expected more than 1 value per channel when training, got input size {[*x.shape]}"
         )
-    out = _standard(x, axes, eps, weight, bias)
-    if running_mean is not None or running_var is not None:
-        _update(x, axes, (running_mean, running_var), momentum)
-    return out
+    out, *moments = _standard(x, axes, eps)
+    if moments:
+        count = math.prod([x.shape[i] for i in axes])
+        _update(moments, count / (count - 1), (running_mean, running_var), momentum)
+    return _affine(out, weight, bias)
 
 
 def instance_norm(input: Any, *, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
@@ -285,7 +271,7 @@ def instance_norm(input: Any, *, weight: Any = None, bias: Any = None, eps: floa
         raise ValueError(f"Expected more than 1 spatial element, got input size {[*x.shape]}")
     weight, bias = _of_channels("instance_norm", x, weight, bias)
     axes = tuple(range(2, x.ndim))
-    return _standard(x, axes, number(eps, "instance_norm", "eps"), weight, bias)
+    return _affine(_standard(x, axes, number(eps, "instance_norm", "eps"))[0], weight, bias)
 
 
 def unit_vectors(x: Tensor, axes: Axes, eps: float) -> Tensor:

@@ -127,17 +127,20 @@ def inverse_roots(total: Any, z: Any, rows: Rows, eps: float) -> Any:
     return 1 / np.hypot(roots(total, z, rows.axis, rows.number), math.sqrt(eps))
 
 
-def standardised(x: Any, *, axis: Shape, eps: float, centred: bool) -> tuple[Any, Any]:
-    """Numbers over the root of their mean square, less their mean; and one over the root."""
+def standardised(x: Any, *, axis: Shape, eps: float, centred: bool) -> tuple[Any, ...]:
+    """Numbers over the root of their mean square; one over it; and of centred ones the moments."""
     rows = _rows(x.shape, axis)
     z = x.reshape(rows.shape)
+    mean = None
     if centred:
-        z = _plus(z, _sums(z, rows) / -rows.number)
+        mean = _sums(z, rows) / rows.number
+        z = _plus(z, -mean)
     total = unwarned(_sums_of_products, z, z, rows)
     inverse = inverse_roots(total, z, rows, eps)
+    out = _times(z, inverse, z if centred else None).reshape(x.shape)
+    moments = () if mean is None else (mean, total / rows.number)
     kept = tuple([1 if i in axis else n for i, n in enumerate(x.shape)])
-    out = _times(z, inverse, z if centred else None)
-    return out.reshape(x.shape), inverse.reshape(kept)
+    return out, *[a.reshape(kept) for a in (inverse, *moments)]
 
 
 def standardised_cotangent(g: Any, y: Any, inverse: Any, *, axis: Shape, centred: bool) -> Any:
