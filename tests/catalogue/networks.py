@@ -35,19 +35,23 @@ def elus(draw):
 
 
 @st.composite
-def varying(draw):
+def weighted(draw):
     shape = draw(ws.shapes(min_dims=1, max_dims=3, min_side=1))
     axis = tuple(sorted(draw(st.sets(st.integers(0, len(shape) - 1), min_size=1))))
-    options = draw(st.sampled_from([0.5, 0.1])), draw(st.booleans())
-    return Case(draw(ws.arrays("float64", shape, elements=BOX)), axis, *options)
+    x = draw(ws.arrays("float64", shape, elements=BOX))
+    alone = draw(st.sets(st.integers(0, x.ndim - 1)))
+    shape = tuple(1 if i in alone else n for i, n in enumerate(x.shape))
+    weight, bias = (draw(ws.arrays("float64", shape, elements=BOX)) for _ in range(2))
+    return Case(x, weight, bias, axis, draw(st.sampled_from([0.5, 0.1])), draw(st.booleans()))
 
 
-def standardised(x, axis, eps, centred):
+def standardised(x, weight, bias, axis, eps, centred):
     mean = x.mean(axis, keepdims=True)
     x = x - mean if centred else x
     square = (x * x).mean(axis, keepdims=True)
     inverse = 1 / np.sqrt(square + eps)
-    return (x * inverse, inverse, mean, square) if centred else (x * inverse, inverse)
+    out = x * inverse * weight + bias
+    return (out, inverse, mean, square, x * inverse) if centred else (out, inverse, x * inverse)
 
 
 @st.composite
@@ -145,9 +149,9 @@ NETWORKS = {
         reference=lambda x: x / (1 + abs(x)),
     ),
     "standardised": Entry(
-        real=varying(), reference=standardised, torch=False, jax=False,
-        call=lambda x, axis, eps, centred: PRIMITIVES["standardised"].bind(
-            x, axis=axis, eps=eps, centred=centred
+        real=weighted(), reference=standardised, torch=False, jax=False,
+        call=lambda x, weight, bias, axis, eps, centred: PRIMITIVES["standardised"].bind(
+            x, weight, bias, axis=axis, eps=eps, centred=centred
         ),
     ),
     "logistic_loss": Entry(

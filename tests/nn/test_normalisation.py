@@ -399,52 +399,72 @@ def test_nothing_has_changed_after_an_error() -> None:
 
 # -- NumPy's kernels, of long rows -----------------------------------------------------------------
 
-#: Shapes of an input, and the axes of the means.
-LONG: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
-    "layer": ((3, 2, 128), (2,)),
-    "layers": ((5, 12, 11), (1, 2)),
-    "prime": ((4, 131), (1,)),
-    "instance": ((2, 3, 16, 20), (2, 3)),
-    "batch": ((4, 3, 16, 16), (0, 2, 3)),
-    "group": ((2, 3, 4, 100), (2, 3)),
-    "wide group": ((2, 3, 4, 256), (2, 3)),
-    "one row": ((512,), (0,)),
-    "all": ((4, 128), (0, 1)),
-    "columns": ((5, 300), (0,)),
-    "short": ((4, 5, 7), (0, 2)),
-    "few": ((4, 5, 7), (2,)),
+#: Shapes of an input, of a weight beside it, and the axes of the means.
+LONG: dict[str, tuple[tuple[int, ...], tuple[int, ...] | None, tuple[int, ...]]] = {
+    "layer": ((3, 2, 128), (128,), (2,)),
+    "layers": ((5, 12, 11), (12, 11), (1, 2)),
+    "prime": ((4, 131), (131,), (1,)),
+    "rows alone": ((6, 300), None, (1,)),
+    "instance": ((2, 3, 16, 20), (3, 1, 1), (2, 3)),
+    "batch": ((4, 3, 16, 16), (3, 1, 1), (0, 2, 3)),
+    "one for a group": ((2, 3, 4, 128), (3, 1, 1), (2, 3)),
+    "group": ((2, 3, 4, 100), (3, 4, 1), (2, 3)),
+    "wide group": ((2, 3, 4, 256), (3, 4, 1), (2, 3)),
+    "one row": ((512,), (512,), (0,)),
+    "over all, a weight for each place": ((4, 128), (128,), (0, 1)),
+    "a weight for part of a row": ((4, 8, 16), (8, 1), (1, 2)),
+    "short": ((4, 5, 7), (5, 1), (0, 2)),
 }
+
+
+def onto(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """The sum of an array over the axes along which a shape broadcasts to it."""
+    beside = (1,) * (x.ndim - len(shape)) + shape
+    over = tuple(i for i, n in enumerate(beside) if n == 1)
+    return x.sum(over, keepdims=True).reshape(shape)
 
 
 @pytest.mark.whole
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", LONG)
 def test_kernels_are_their_composites(name: str, dtype: str) -> None:
-    shape, axis = LONG[name]
+    shape, beside, axis = LONG[name]
     rng = np.random.default_rng(1)
     xp, eps = namespaces[np.ndarray], float(np.finfo(dtype).eps)
 
-    def check(kernel: str, *inputs: Any, **options: Any) -> Any:
+    def drawn(of: Any, factor: float = 1) -> Any:
+        return None if of is None else (factor * rng.normal(size=of)).astype(dtype)
+
+    def check(kernel: str, *inputs: Any, like: Any = None, **options: Any) -> Any:
         """The composite's results in double precision, to which the kernel's are close."""
-        wide = [x.astype("float64") for x in inputs]
-        found = getattr(xp, kernel)(*inputs, axis=axis, **options)
-        expected = composites[kernel](xp, *wide, axis=axis, **options)
+        wide = [None if x is None else x.astype("float64") for x in inputs]
+        found = getattr(xp, kernel)(*inputs, **options)
+        expected = composites[kernel](xp, *wide, **options)
         if not isinstance(found, tuple):
             found, expected = (found,), (expected,)
         for a, b in zip(found, expected, strict=True):
             assert a.dtype == dtype
+            if like is not None:
+                a, b = onto(a, like), onto(b, like)
             assert a.shape == b.shape
-            np.testing.assert_allclose(a, b, rtol=0, atol=32 * eps * (float(np.abs(b).max()) + 1))
+            # Rounding is in proportion to the largest terms, and grows as sums do.
+            largest = float(np.abs(b).max()) + (math.sqrt(wide[0].size) if like else 1)
+            np.testing.assert_allclose(a, b, rtol=0, atol=32 * eps * largest)
         return [b.astype(dtype) for b in expected]
 
-    for x in (rng.normal(size=shape), rng.normal(size=shape[::-1]).T):  # in two orders in memory
-        x = (3 * x + 1).astype(dtype)
+    for x in (drawn(shape, 3) + 1, drawn(shape[::-1], 3).T + 1):  # in two orders in memory
         for centred in (True, False):
-            given = x.copy()
-            y, inverse, *_ = check("standardised", x, eps=0.1, centred=centred)
-            g = rng.normal(size=shape).astype(dtype)
-            check("standardised_cotangent", g, y, inverse, centred=centred)
-            np.testing.assert_array_equal(x, given)
+            options = {"axis": axis, "centred": centred}
+            for weight, bias in product((drawn(beside), None), (drawn(beside), None)):
+                if bias is not None and weight is None:
+                    continue
+                given = x.copy()
+                found = check("standardised", x, weight, bias, eps=0.1, **options)
+                y, inverse, g = found[0 if weight is None else -1], found[1], drawn(shape)
+                check("standardised_cotangent", g, y, weight, inverse, **options)
+                if weight is not None:
+                    check("standardised_by_weight", g, y, like=beside, axis=axis, shape=beside)
+                np.testing.assert_array_equal(x, given)
 
 
 def of_parts(x: Any, w: Any, b: Any) -> Any:

@@ -106,7 +106,7 @@ def _smooth_cosine(x: Tensor, y: Tensor) -> Tensor:
     """Cosines along the last axis, with squared norms of at least an epsilon that is added."""
     if n := x.shape[-1]:
         options = {"axis": (x.ndim - 1,), "eps": _EPSILON / n, "centred": False}
-        x, y = (standardised(wide(ops, v), **options)[0] for v in (x, y))
+        x, y = (standardised(wide(ops, v), None, None, **options)[0] for v in (x, y))
     return ops.divide(ops.sum(ops.multiply(x, y), axis=-1), max(n, 1))
 
 

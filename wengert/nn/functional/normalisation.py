@@ -42,12 +42,25 @@ def _affine(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
     return x if bias is None else ops.add(x, bias)
 
 
-def _standard(x: Tensor, axis: Axes, eps: float, centred: bool = True) -> tuple[Tensor, ...]:
-    """Standardised numbers, and their moments before; of half precision by way of single."""
+def _standard(
+    x: Tensor,
+    axis: Axes,
+    eps: float,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    centred: bool = True,
+) -> tuple[Tensor, ...]:
+    """Standardised numbers, weighted, and of centred ones the moments before.
+
+    Of half precision it is by way of single, as squares overflow.
+    """
     if 0 in x.shape:  # of nothing there is no mean
-        return (ops.positive(x),)
-    y, _, *moments = standardised(wide(ops, x), axis=axis, eps=eps, centred=centred)
-    return (ops.astype(y, x.dtype, copy=False), *moments)
+        return (_affine(ops.positive(x), weight, bias),)
+    inside = weight is not None and not x.dtype.narrow
+    affine = (weight, bias) if inside else (None, None)
+    out, _, *more = standardised(wide(ops, x), *affine, axis=axis, eps=eps, centred=centred)
+    out = out if inside else _affine(ops.astype(out, x.dtype, copy=False), weight, bias)
+    return out, *more[:2]
 
 
 def _last_axes(name: str, x: Tensor, normalized_shape: int | Sequence[int]) -> tuple[Axes, Axes]:
@@ -88,7 +101,7 @@ def layer_norm(
     shape, axes = _last_axes("layer_norm", x, normalized_shape)
     weight = _fit("layer_norm", x, "weight", weight, shape, shape)
     bias = _fit("layer_norm", x, "bias", bias, shape, shape)
-    return _affine(_standard(x, axes, number(eps, "layer_norm", "eps"))[0], weight, bias)
+    return _standard(x, axes, number(eps, "layer_norm", "eps"), weight, bias)[0]
 
 
 def rms_norm(
@@ -115,7 +128,7 @@ def rms_norm(
     taken = DTYPES["float32"] if x.dtype.narrow else x.dtype
     smallest = ops.finfo(taken).eps if eps is None else number(eps, "rms_norm", "eps")
     weight = _fit("rms_norm", x, "weight", weight, shape, shape)
-    return _affine(_standard(x, axes, smallest, centred=False)[0], weight, None)
+    return _standard(x, axes, smallest, weight, None, centred=False)[0]
 
 
 def group_norm(
@@ -151,8 +164,8 @@ def group_norm(
     weight = _fit("group_norm", x, "weight", weight, shape[1:2], beside)
     bias = _fit("group_norm", x, "bias", bias, shape[1:2], beside)
     parts = ops.reshape(x, (shape[0], *beside[:2], math.prod(shape[2:])))
-    out = _standard(parts, (2, 3), number(eps, "group_norm", "eps"))[0]
-    return ops.reshape(_affine(out, weight, bias), shape)
+    out = _standard(parts, (2, 3), number(eps, "group_norm", "eps"), weight, bias)[0]
+    return ops.reshape(out, shape)
 
 
 def _by_averages(x: Tensor, mean: Any, var: Any, eps: float) -> Tensor:
@@ -242,11 +255,11 @@ def batch_norm(
         raise ValueError(
             f"Expected more than 1 value per channel when training, got input size {[*x.shape]}"
         )
-    out, *moments = _standard(x, axes, eps)
+    out, *moments = _standard(x, axes, eps, weight, bias)
     if moments:
         count = math.prod([x.shape[i] for i in axes])
         _update(moments, count / (count - 1), (running_mean, running_var), momentum)
-    return _affine(out, weight, bias)
+    return out
 
 
 def instance_norm(input: Any, *, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
@@ -271,7 +284,7 @@ def instance_norm(input: Any, *, weight: Any = None, bias: Any = None, eps: floa
         raise ValueError(f"Expected more than 1 spatial element, got input size {[*x.shape]}")
     weight, bias = _of_channels("instance_norm", x, weight, bias)
     axes = tuple(range(2, x.ndim))
-    return _affine(_standard(x, axes, number(eps, "instance_norm", "eps"))[0], weight, bias)
+    return _standard(x, axes, number(eps, "instance_norm", "eps"), weight, bias)[0]
 
 
 def unit_vectors(x: Tensor, axes: Axes, eps: float) -> Tensor:

@@ -37,24 +37,32 @@ WIDE = 256
 class Rows(NamedTuple):
     """An array, as long rows if it has some: over them, and other axes, means are taken."""
 
-    shape: Shape  # of the array, with the axes of a long row as one
+    given: Shape  # of the array
+    shape: Shape  # with the axes of a long row as one
     axis: Shape  # of means
     kept: Shape  # of a mean beside the shape
     number: int  # of the numbers in a mean
     long: bool
+    column: Shape | None  # of a weight beside the shape; None where it varies along a row
 
 
 @lru_cache(maxsize=1024)
-def _rows(shape: Shape, axis: Shape) -> Rows:
-    start, number = len(shape), math.prod([shape[i] for i in axis])
-    while start - 1 in axis:
-        start -= 1
-    length = math.prod(shape[start:])
-    long = length >= SHORTEST
-    if long:
-        shape, axis = (*shape[:start], length), (*[i for i in axis if i < start], start)
-    kept = tuple([1 if i in axis else n for i, n in enumerate(shape)])
-    return Rows(shape, axis, kept, number, long)
+def _rows(given: Shape, axis: Shape, weight: Shape = ()) -> Rows:
+    weight = (1,) * (len(given) - len(weight)) + weight
+    number = math.prod([given[i] for i in axis])
+    for constant in (True, False):  # rows with one weight each, if these are long
+        start = len(given)
+        while start - 1 in axis and (weight[start - 1] == 1 or not constant):
+            start -= 1
+        length = math.prod(given[start:])
+        if start < len(given) and length >= SHORTEST:
+            shape = *given[:start], length
+            own = *[i for i in axis if i < start], start
+            kept = tuple([1 if i in own else n for i, n in enumerate(shape)])
+            column = (*weight[:start], 1) if constant else None
+            return Rows(given, shape, own, kept, number, True, column)
+    kept = tuple([1 if i in axis else n for i, n in enumerate(given)])
+    return Rows(given, given, axis, kept, number, False, weight)
 
 
 def _apply_unbuffered(function: Any, x: Any, column: Any, out: Any) -> Any:
@@ -127,9 +135,21 @@ def inverse_roots(total: Any, z: Any, rows: Rows, eps: float) -> Any:
     return 1 / np.hypot(roots(total, z, rows.axis, rows.number), math.sqrt(eps))
 
 
-def standardised(x: Any, *, axis: Shape, eps: float, centred: bool) -> tuple[Any, ...]:
-    """Numbers over the root of their mean square; one over it; and of centred ones the moments."""
-    rows = _rows(x.shape, axis)
+def _weigh(x: Any, weight: Any, rows: Rows) -> Any:
+    """``x * weight``, of rows."""
+    if rows.column is None:
+        return _multiply(x.reshape(rows.given), weight).reshape(rows.shape)
+    return _times(x, weight.reshape(rows.column))
+
+
+def standardised(
+    x: Any, weight: Any, bias: Any, *, axis: Shape, eps: float, centred: bool
+) -> tuple[Any, ...]:
+    """Numbers over the root of their mean square, times a weight, plus a bias; and more.
+
+    These are one over the root, the moments of centred ones, and what is multiplied by the weight.
+    """
+    rows = _rows(x.shape, axis, () if weight is None else weight.shape)
     z = x.reshape(rows.shape)
     mean = None
     if centred:
@@ -137,25 +157,48 @@ def standardised(x: Any, *, axis: Shape, eps: float, centred: bool) -> tuple[Any
         z = _plus(z, -mean)
     total = unwarned(_sums_of_products, z, z, rows)
     inverse = inverse_roots(total, z, rows, eps)
-    out = _times(z, inverse, z if centred else None).reshape(x.shape)
+    y = _times(z, inverse, z if centred else None)
     moments = () if mean is None else (mean, total / rows.number)
     kept = tuple([1 if i in axis else n for i, n in enumerate(x.shape)])
-    return out, *[a.reshape(kept) for a in (inverse, *moments)]
+    more = [a.reshape(kept) for a in (inverse, *moments)]
+    if weight is None:
+        return y.reshape(x.shape), *more
+    out = _weigh(y, weight, rows)
+    if bias is not None and rows.column is not None:
+        _plus(out, bias.reshape(rows.column), out)
+    elif bias is not None:
+        out = out.reshape(x.shape)
+        _add(out, bias, out)
+    return out.reshape(x.shape), *more, y.reshape(x.shape)
 
 
-def standardised_cotangent(g: Any, y: Any, inverse: Any, *, axis: Shape, centred: bool) -> Any:
+def standardised_cotangent(
+    g: Any, y: Any, weight: Any, inverse: Any, *, axis: Shape, centred: bool
+) -> Any:
     """The cotangent of the numbers, by their standardised ones ``y``."""
-    shape, rows = y.shape, _rows(y.shape, axis)
+    rows = _rows(y.shape, axis, () if weight is None else weight.shape)
     g, y, inverse = g.reshape(rows.shape), y.reshape(rows.shape), inverse.reshape(rows.kept)
+    g = g if weight is None else _weigh(g, weight, rows)
     out = _times(y, _sums_of_products(g, y, rows) / -rows.number)
     _add(out, g, out)
     if centred:
         _plus(out, _sums(g, rows) / -rows.number, out)
-    return _times(out, inverse, out).reshape(shape)
+    return _times(out, inverse, out).reshape(rows.given)
+
+
+def standardised_by_weight(g: Any, y: Any, *, axis: Shape, shape: Shape) -> Any:
+    """The cotangent of the weight, or what sums to it."""
+    rows = _rows(y.shape, axis, shape)
+    if not rows.long or rows.column is None:
+        return _multiply(g, y)
+    return _vecdot(g.reshape(rows.shape), y.reshape(rows.shape)).reshape(
+        (*rows.shape[:-1], *[1] * (y.ndim - len(rows.shape) + 1))
+    )
 
 
 KERNELS: Mapping[str, Kernel] = {
     "standardised": standardised,
+    "standardised_by_weight": standardised_by_weight,
     "standardised_cotangent": standardised_cotangent,
 }
 add_kernels("numpy", KERNELS)
