@@ -61,9 +61,10 @@ def _by_x(xp: Any, g: Any, weight: Any, out: Any, axis: Axes, centred: bool) -> 
             found.append(xp.standardised_cotangent(by_y, y, factor, inverse, **options))
     if g[1] is not None:
         found.append(y * (g[1] * (-1 / number) * inverse * inverse))
-    for moment, slope in zip(g[2:4] if centred else (), (1, y * 2 / inverse), strict=False):
-        if moment is not None:
-            found.append(xp.broadcast_to(slope * (moment / number), y.shape))
+    if centred and g[2] is not None:
+        found.append(xp.broadcast_to(g[2] / number, y.shape))
+    if centred and g[3] is not None:
+        found.append(y * (g[3] * (2 / number) / inverse))
     return reduce(xp.add, found)
 
 

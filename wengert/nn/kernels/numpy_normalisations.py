@@ -104,7 +104,14 @@ def _total(x: Any, axis: Shape) -> Any:
     return sum_over(x, axis, True) if x.ndim > 1 else _sum(x, axis=axis, keepdims=True)
 
 
-def _sums(x: Any, rows: Rows) -> Any:
+def _sum_rows(found: Any, rows: Rows, factor: Any) -> Any:
+    """The sum over other axes of a number for each row, times a factor."""
+    found = found if factor is None else _multiply(found, factor)
+    others = rows.axis[:-1]
+    return _sum(found, axis=others, keepdims=True) if others else found
+
+
+def _sums(x: Any, rows: Rows, factor: Any = None) -> Any:
     if not rows.long:
         return _total(x, rows.axis)
     shape = rows.shape
@@ -112,13 +119,12 @@ def _sums(x: Any, rows: Rows) -> Any:
     if part >= SHORTEST:
         shape = *shape[:-1], shape[-1] // part
         x = sum_over(x.reshape((math.prod(shape), part)), 1, False).reshape(shape)
-    return _sum(x, axis=rows.axis, keepdims=True)
+    return _sum_rows(_sum(x, axis=-1, keepdims=True), rows, factor)
 
 
-def _sums_of_products(x: Any, y: Any, rows: Rows) -> Any:
+def _sums_of_products(x: Any, y: Any, rows: Rows, factor: Any = None) -> Any:
     if rows.long:
-        found = _vecdot(x, y).reshape((*rows.shape[:-1], 1))
-        return _sum(found, axis=rows.axis[:-1], keepdims=True) if rows.axis[:-1] else found
+        return _sum_rows(_vecdot(x, y).reshape((*rows.shape[:-1], 1)), rows, factor)
     if len(rows.axis) == 1 and x.size <= FEW_SQUARES:
         return _vecdot(x, y, axis=rows.axis[0], keepdims=True)
     return _total(_multiply(x, y), rows.axis)
@@ -178,12 +184,18 @@ def standardised_cotangent(
     """The cotangent of the numbers, by their standardised ones ``y``."""
     rows = _rows(y.shape, axis, () if weight is None else weight.shape)
     g, y, inverse = g.reshape(rows.shape), y.reshape(rows.shape), inverse.reshape(rows.kept)
-    g = g if weight is None else _weigh(g, weight, rows)
-    out = _times(y, _sums_of_products(g, y, rows) / -rows.number)
-    _add(out, g, out)
+    scale, factor = inverse, None
+    if weight is not None and rows.long and rows.column is not None:
+        factor = weight.reshape(rows.column)
+        scale = _multiply(inverse, factor)
+    elif weight is not None:
+        g = _weigh(g, weight, rows)
+    out = _times(g, scale)
+    slope = _sums_of_products(g, y, rows, factor) / -rows.number
+    _add(out, _times(y, _multiply(slope, inverse)), out)
     if centred:
-        _plus(out, _sums(g, rows) / -rows.number, out)
-    return _times(out, inverse, out).reshape(rows.given)
+        _plus(out, _multiply(_sums(g, rows, factor) / -rows.number, inverse), out)
+    return out.reshape(rows.given)
 
 
 def standardised_by_weight(g: Any, y: Any, *, axis: Shape, shape: Shape) -> Any:
