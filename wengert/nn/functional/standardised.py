@@ -35,8 +35,8 @@ def _composite(
 
 def _project(xp: Any, g: Any, y: Any, inverse: Any, axis: Axes, centred: bool) -> Any:
     """The cotangent of the input, and the tangent of the numbers ``y``: the map is symmetric."""
-    found = g - y * _mean(xp, g * y, axis)
-    return (found - _mean(xp, found, axis) if centred else found) * inverse
+    found = g * inverse - y * (_mean(xp, g * y, axis) * inverse)
+    return found - _mean(xp, g, axis) * inverse if centred else found
 
 
 share(

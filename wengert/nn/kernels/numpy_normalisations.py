@@ -125,7 +125,7 @@ def _sums(x: Any, rows: Rows, factor: Any = None) -> Any:
 def _sums_of_products(x: Any, y: Any, rows: Rows, factor: Any = None) -> Any:
     if rows.long:
         return _sum_rows(_vecdot(x, y).reshape((*rows.shape[:-1], 1)), rows, factor)
-    if len(rows.axis) == 1 and x.size <= FEW_SQUARES:
+    if x is y and len(rows.axis) == 1 and x.size <= FEW_SQUARES:
         return _vecdot(x, y, axis=rows.axis[0], keepdims=True)
     return _total(_multiply(x, y), rows.axis)
 
