@@ -19,12 +19,7 @@ from wengert.backends.numpy import add_part, broadcast_to, deviation_of_few
 from wengert.compiler.cupy import Kernel
 from wengert.compiler.facts import KERNELS, row_of
 from wengert.compiler.program import Instruction
-from wengert.nn.kernels import (
-    cupy_classification,
-    numpy_classification,
-    numpy_normalisations,
-    numpy_recurrent,
-)
+from wengert.nn.kernels import numpy_classification, numpy_normalisations, numpy_recurrent
 from wengert.ops.beyond import numpy_convolutions, numpy_pooling
 
 __all__ = [
@@ -136,7 +131,6 @@ FORMS: dict[Callable[..., Any], Form] = {
         for kernel in table.values()
     },
     **dict.fromkeys(numpy_recurrent.COVERED, _FRESH),
-    cupy_classification.cupy_softmax_cross_entropy: _FRESH,
     numpy_normalisations.inverse_roots: _FRESH,
     numpy_reductions.roots: _FRESH,
     deviation_of_few: _FRESH,
