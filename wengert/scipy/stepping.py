@@ -14,7 +14,7 @@ from scipy import integrate as _scipy
 import wengert as wg
 from wengert.func.checkpoint import checkpoint
 from wengert.func.jacobians import jacobian
-from wengert.scipy.implicit import CHANGED, saved_by, solution, sources_of
+from wengert.scipy.implicit import fingerprint, solution, sources_of
 from wengert.scipy.naming import like_first, values_of
 from wengert.tape.grad_mode import is_grad_enabled, set_grad_enabled
 from wengert.tape.node import tick
@@ -135,12 +135,15 @@ class _Once:
     def __call__(self, *args: Any) -> Any:
         start, found = tick(), self.run(*args)
         sources = sorted(node.number for node in sources_of(found, start, *args))
-        arrays, facts = saved_by(found, start, *args)
-        arrays.append(np.asarray(values_of(found, self.label)))
-        seen = hash(b"".join([x.tobytes() for x in arrays])), sources, repr(facts)
+        prints = fingerprint(found, *args, start=start)
+        values = np.asarray(values_of(found, self.label)).tobytes()
+        seen = hash(tuple(prints)), sources, hash(values)
         self.seen = self.seen or seen
         if seen != self.seen:
-            raise RuntimeError(CHANGED.format(self.label))
+            raise RuntimeError(
+                f"{self.label}: what its function computes with has changed since it was called: "
+                "differentiate before, or give the function copies"
+            )
         return found
 
 
