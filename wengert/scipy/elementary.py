@@ -35,7 +35,8 @@ def _define(name: str, inputs: str, kinds: str = "real floating", **rules: Any) 
     TABLE[name] = host(name, inputs, theirs, rules, elementwise=True, dtypes=kinds)
 
 
-def _gamma_density(xp: Any, a: Any, x: Any) -> Any:
+def gamma_density(xp: Any, a: Any, x: Any) -> Any:
+    """The derivative of the lower function by ``x``."""
     inside = (x > 0) & (x < math.inf)
     y = xp.where(inside, x, 1)
     zero = 0 * (a + y)
@@ -44,7 +45,7 @@ def _gamma_density(xp: Any, a: Any, x: Any) -> Any:
     return xp.where(inside, xp.exp((a - 1) * xp.log(y) - y - xp.gammaln(a)), edge)
 
 
-def _gamma_slope(xp: Any, a: Any, x: Any) -> Any:
+def gamma_slope(xp: Any, a: Any, x: Any) -> Any:
     """The derivative of the lower function by ``a``."""
     inside = (x > 0) & (x < math.inf) & (a > 0)
     a, y = xp.where(inside, a, 1), xp.where(inside, x, 1)
@@ -83,7 +84,7 @@ _FISHER = (
 )
 
 
-def _student_slope(xp: Any, df: Any, t: Any) -> Any:
+def student_slope(xp: Any, df: Any, t: Any) -> Any:
     """The derivative by ``df``: of an incomplete beta function, or of Fisher's expansion."""
     half, square = xp.zeros_like(df) + 0.5, t * t
     near, finite = square < 1e-14, (xp.abs(t) < math.inf) & (df < math.inf)
@@ -98,8 +99,8 @@ def _student_slope(xp: Any, df: Any, t: Any) -> Any:
     far, whole = square > df, df + square  # the small one of two parts keeps its digits
     a, b = xp.where(far, df / 2, half), xp.where(far, half, df / 2)
     place = xp.where(far, df, square) / whole
-    by_place = _beta_density(xp, a, b, place) * (square / whole) / whole
-    tail = _beta_slope(xp, a, b, place, far) / 4
+    by_place = beta_density(xp, a, b, place) * (square / whole) / whole
+    tail = beta_slope(xp, a, b, place, far) / 4
     tail = xp.where(far, -tail, tail) - by_place / 2
     mean = xp.digamma((df + 1) / 2) - xp.digamma(df / 2) - 1 / df
     start = xp.where(near, t, 0) * xp.exp(student_log(xp, df, 0 * square)) * mean / 2
@@ -128,12 +129,13 @@ def _integral(name: str, inverse: str, sign: int, density: Any, slope: Any) -> N
     )
 
 
-_integral("gammainc", "gammaincinv", 1, _gamma_density, _gamma_slope)
-_integral("gammaincc", "gammainccinv", -1, _gamma_density, _gamma_slope)
-_integral("stdtr", "stdtrit", 1, _student_density, _student_slope)
+_integral("gammainc", "gammaincinv", 1, gamma_density, gamma_slope)
+_integral("gammaincc", "gammainccinv", -1, gamma_density, gamma_slope)
+_integral("stdtr", "stdtrit", 1, _student_density, student_slope)
 
 
-def _beta_density(xp: Any, a: Any, b: Any, x: Any) -> Any:
+def beta_density(xp: Any, a: Any, b: Any, x: Any) -> Any:
+    """The derivative of the lower function by ``x``."""
     inside = (x > 0) & (x < 1)
     y = xp.where(inside, x, 0.5)
     log = (a - 1) * xp.log(y) + (b - 1) * xp.log1p(-y) - xp.betaln(a, b)
@@ -142,7 +144,7 @@ def _beta_density(xp: Any, a: Any, b: Any, x: Any) -> Any:
     return xp.where(inside, xp.exp(log), edge + 0 * x)
 
 
-def _beta_slope(xp: Any, a: Any, b: Any, x: Any, by_a: Any) -> Any:
+def beta_slope(xp: Any, a: Any, b: Any, x: Any, by_a: Any) -> Any:
     """The derivative of the lower function by ``a``, or else ``b``."""
     inside = (x > 0) & (x < 1) & (a > 0) & (b > 0)
     a, b, y = xp.where(inside, a, 1), xp.where(inside, b, 1), xp.where(inside, x, 0.5)
@@ -167,15 +169,15 @@ def _beta_slope(xp: Any, a: Any, b: Any, x: Any, by_a: Any) -> Any:
 
 def _beta_integral(name: str, inverse: str, sign: int) -> None:
     def by(shape: str) -> Any:
-        return lambda xp, g, a, b, x: sign * g * _beta_slope(xp, a, b, x, shape == "a")
+        return lambda xp, g, a, b, x: sign * g * beta_slope(xp, a, b, x, shape == "a")
 
     def back(shape: str) -> Any:
         return lambda xp, g, a, b, out: (
-            -g * _beta_slope(xp, a, b, out, shape == "a") / _beta_density(xp, a, b, out)
+            -g * beta_slope(xp, a, b, out, shape == "a") / beta_density(xp, a, b, out)
         )
 
-    x = lambda xp, g, a, b, x: sign * g * _beta_density(xp, a, b, x)
-    y = lambda xp, g, a, b, out: sign * g / _beta_density(xp, a, b, out)
+    x = lambda xp, g, a, b, x: sign * g * beta_density(xp, a, b, x)
+    y = lambda xp, g, a, b, out: sign * g / beta_density(xp, a, b, out)
     _define(name, "a b x", a=by("a"), b=by("b"), x=x)
     _define(inverse, "a b y", a=back("a"), b=back("b"), y=y)
 
