@@ -87,7 +87,7 @@ def _prints(x: Any) -> Iterator[Any]:
         plain = x is None or isinstance(x, int | float | str | slice)
         yield repr(x) if plain else type(x)
         if known := getattr(x, "equations", None):  # of a solution within
-            yield from fingerprint(known.run, known.place, outside=lambda node: 0)
+            yield known.prints or known.print()
 
 
 def fingerprint(
@@ -154,14 +154,19 @@ class _Equations:
     """The equations at a place, kept on the tape: what they are, and what they depend on."""
 
     def __init__(self, residual: Residual, x: Tensor) -> None:
+        self.residual, self.prints = residual, 0
         self.number, start = tick(), tick()
         self.node = _Unknown((), (), x._array.shape, x._array.dtype)
         self.place = with_node(x._array, self.node)
         with follow(self.place):
-            self.run = as_tensor(residual(self.place))
+            self.run: Any = as_tensor(residual(self.place))
         self.sources = sources_of(self.run, start, self.place)
         array = self.run._array
         self.lifted = array if is_lifted(array) else None
+
+    def print(self) -> int:
+        """What tells equations apart, of all that they compute with."""
+        return hash(tuple(fingerprint(self.run, self.place, outside=lambda node: 0)))
 
     def rows(self, recorded: bool) -> Tensor:
         """The Jacobian, a row for each equation."""
@@ -187,6 +192,11 @@ class _Solution(Function):
     def backward(ctx: Any, g: Tensor) -> Any:
         known, (x,) = ctx.equations, ctx.saved_tensors
         recorded = is_grad_enabled() or is_lifted(g._array) or is_lifted(x._array)
+        if known.prints:
+            sources = known.sources
+            with enable_grad():
+                known = _Equations(known.residual, x)
+            known.sources = sources
         if x._node is not None:
             known.node.parents = (x._node,)
         weight = wg.linalg.solve(wg.conj(known.rows(recorded).T), wg.reshape(g, (-1,)))
@@ -204,10 +214,13 @@ def _stand_in(node: Node) -> Tensor:
     return with_node(np.broadcast_to(zero, node.shape), node)
 
 
-def solution(label: str, residual: Residual, x: Any, given: Iterable[Any] = ()) -> Tensor:
+def solution(
+    label: str, residual: Residual, x: Any, given: Iterable[Any] = (), keep: bool = True
+) -> Tensor:
     """The solution ``x`` of ``residual(x)``, by SciPy, as a Tensor that has derivatives.
 
-    What is ``given`` says where Tensors are made. Raises `RuntimeError` if ``x`` does not solve
+    What is ``given`` says where Tensors are made. Equations that are not kept run again in the
+    backward pass, as those within a checkpoint. Raises `RuntimeError` if ``x`` does not solve
     the equations, or the Jacobian is singular.
     """
     if np.iscomplexobj(x):
@@ -221,7 +234,7 @@ def solution(label: str, residual: Residual, x: Any, given: Iterable[Any] = ()) 
         if not (tangents_flow() and is_lifted(as_tensor(residual(found))._array)):
             return found
         with enable_grad():
-            return untracked(solution(label, residual, x, given)._array)
+            return untracked(solution(label, residual, x, given, keep)._array)
     known = _Equations(residual, found)
     if known.run.size != x.size:
         raise ValueError(
@@ -245,6 +258,8 @@ def solution(label: str, residual: Residual, x: Any, given: Iterable[Any] = ()) 
         known = _Equations(residual, found) if sources else known
     if not sources:
         return untracked(found._array)
+    if not keep:
+        known.prints, known.run = known.print(), None
     result: Tensor = _Solution.apply(known, found, *map(_stand_in, sources))
     assert result._node is not None
     result._node.number = known.number  # before its equations, which depend on it

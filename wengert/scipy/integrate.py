@@ -80,9 +80,8 @@ def solve_ivp(
     found = found if kind == method and dense_output else run(kind, True)
     path = _path(field, found, t_span, y0, kind)
     if t_eval is None:
-        times = [path.steps[0].t, *(step.t + step.h for step in path.steps)]
-        found.t = wg.stack(list(inexact(*times))) if tracked(times) else found.t
-        found.y = wg.stack([*(step.y for step in path.steps), path.last], axis=-1)
+        found.t = wg.stack(list(inexact(*path.t))) if tracked(path.t) else found.t
+        found.y = wg.stack(path.y, axis=-1)
     else:
         found.t = inexact(t_eval)[0] if tensors_in(t_eval) else found.t
         found.y = path(found.t, new=True) if len(found.t) else found.y
