@@ -342,4 +342,4 @@ def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Tensor:
     return wg.sum((h0 + h1) / 6 * parts, axis=-1) + last
 
 
-publish(globals(), {}, "odeint quad solve_ivp")
+publish(globals(), {})

@@ -94,7 +94,8 @@ def _solver(name: str) -> Callable[..., Any]:
 
     def solve(*args: Any, **options: Any) -> Any:
         search = _Search(name, args, options)
-        called, residual, found = search.called, search.value, search.run()
+        called, found = search.called, search.run()
+        residual: Any = search.value
         if name == "leastsq":
             residual = gradient_of(lambda x: wg.sum(as_tensor(search.value(x)) ** 2) / 2)
             if search.given.get("full_output") and called.tracked:
@@ -110,7 +111,6 @@ def _solver(name: str) -> Callable[..., Any]:
             more[0] = _Result(more[0], **({"root": x} if "root" in more[0] else {}))
         return (x, *more) if more else x
 
-    solve.__name__, solve.__doc__ = name, getattr(_scipy, name).__doc__
     return solve
 
 
@@ -227,7 +227,10 @@ def least_squares(*args: Any, **options: Any) -> Any:
     edges, loss = _Bounds(given.get("bounds"), start.size, label), given.get("loss", "linear")
     given["bounds"] = edges.values
     scale = given["f_scale"] = plain(given.get("f_scale", 1.0), label, "f_scale")
-    residual = lambda x: as_tensor(search.value(x))
+
+    def residual(x: Any) -> Tensor:
+        return as_tensor(search.value(x))
+
     if called.tensors and given.get("jac", "2-point") == "2-point":
         given["jac"] = lambda x, *_, **__: values_of(
             jacobian(residual)(like_first(called.given, np.array(x))), label
@@ -235,7 +238,10 @@ def least_squares(*args: Any, **options: Any) -> Any:
     found = search.run()
     if loss not in _LOSSES and (called.tracked or tracked(*edges.edges)):
         raise NotImplementedError(f"{label}: a loss= of your own is not differentiated")
-    cost = lambda x: scale**2 * wg.sum(_LOSSES[loss]((residual(x) / scale) ** 2)) / 2
+
+    def cost(x: Any) -> Any:
+        return scale**2 * wg.sum(_LOSSES[loss]((residual(x) / scale) ** 2)) / 2
+
     found = search.within(found, cost, edges)
     if called.tracked:
         found.cost = cost(found.x)
@@ -297,7 +303,7 @@ def curve_fit(f: Any, xdata: Any, ydata: Any, *args: Any, **options: Any) -> Any
     return best, cov
 
 
-_SOLVERS = "bisect brenth brentq fsolve leastsq newton ridder root root_scalar toms748"
-_OWN: dict[str, Any] = {name: _solver(name) for name in _SOLVERS.split()}
+_NAMES = "bisect brenth brentq fsolve leastsq newton ridder root root_scalar toms748"
+_OWN: dict[str, Any] = {name: _solver(name) for name in _NAMES.split()}
 _OWN |= {"Bounds": _make_bounds, "NonlinearConstraint": _scipy.NonlinearConstraint}
-publish(globals(), _OWN, f"{_SOLVERS} curve_fit least_squares minimize")
+publish(globals(), _OWN)

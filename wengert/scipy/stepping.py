@@ -54,7 +54,7 @@ def _explicit(method: Any) -> Step:
 def _radau(field: Callable[..., Any], t: Any, h: Any, y: Tensor) -> Any:
     """A step by Radau's method: the implicit system is solved to rounding."""
 
-    def system(z: Tensor, t: Any = t, h: Any = h, y: Tensor = y) -> Any:
+    def system(z: Tensor, t: Any = t, h: Any = h, y: Any = y) -> Any:
         rows = [field(t + float(c) * h, y + z[i]) for i, c in enumerate(_PLACES)]
         return z - h * wg.stack([_sum(rows, a) for a in _RADAU])
 
@@ -63,7 +63,7 @@ def _radau(field: Callable[..., Any], t: Any, h: Any, y: Tensor) -> Any:
     slope = values_of(jacobian(lambda y: field(plain[0], y))(start), "Radau")
     matrix = np.eye(3 * y.size) - np.kron(plain[1] * _RADAU, slope)
     for _ in range(50):  # by Newton's method with the slope at the beginning
-        rest = values_of(system(like_first([y], z), *plain[:2], start), "Radau")
+        rest = values_of(system(like_first([y], z), plain[0], plain[1], start), "Radau")
         change = np.linalg.solve(matrix, rest.ravel()).reshape(z.shape)
         z = z - change
         if np.abs(change).max() <= 1e-14 * (1 + np.abs(plain[2]).max()):
