@@ -301,7 +301,8 @@ class _Modules(abc.MetaPathFinder, abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         name = module.__name__.removeprefix(f"{__name__}.")
-        if isinstance(found := _MODULES.get(name), dict):
+        found: Any = _MODULES.get(name)
+        if isinstance(found, dict):
             return vars(module).update(found)
         before, _, last = f"wengert.{name}".rpartition(".")
         found = found or getattr(import_module(before), last, None)  # also what is no module
