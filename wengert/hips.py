@@ -303,13 +303,14 @@ class _Modules(abc.MetaPathFinder, abc.Loader):
         name = module.__name__.removeprefix(f"{__name__}.")
         found: Any = _MODULES.get(name)
         if isinstance(found, dict):
-            return vars(module).update(found)
+            vars(module).update(found)
+            return
         before, _, last = f"wengert.{name}".rpartition(".")
         found = found or getattr(import_module(before), last, None)  # also what is no module
         sys.modules[module.__name__] = found = found or import_module(f"wengert.{name}")
         if name == "scipy.signal" and not isinstance(vars(found)["convolve"], partial):
             found.convolve = partial(convolve, found.convolve)
-        return vars(found).update(__path__=getattr(found, "__path__", []))  # `import` asks of parts
+        vars(found).update(__path__=getattr(found, "__path__", []))  # `import` asks of parts
 
 
 _NAMES: dict[str, Any] = {

@@ -8,7 +8,7 @@ any order follow.
 
 import math
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -113,27 +113,6 @@ def _student_density(xp: Any, df: Any, t: Any) -> Any:
     return xp.exp(student_log(xp, df, t))
 
 
-def _integral(name: str, inverse: str, sign: int, density: Any, slope: Any) -> None:
-    """A lower (``sign`` 1) or upper integral of a density, and its inverse."""
-    _define(
-        name,
-        "a x",
-        a=lambda xp, g, a, x: sign * g * slope(xp, a, x),
-        x=lambda xp, g, a, x: sign * g * density(xp, a, x),
-    )
-    _define(
-        inverse,
-        "a y",
-        a=lambda xp, g, a, out: -g * slope(xp, a, out) / density(xp, a, out),
-        y=lambda xp, g, a, out: sign * g / density(xp, a, out),
-    )
-
-
-_integral("gammainc", "gammaincinv", 1, gamma_density, gamma_slope)
-_integral("gammaincc", "gammainccinv", -1, gamma_density, gamma_slope)
-_integral("stdtr", "stdtrit", 1, _student_density, student_slope)
-
-
 def beta_density(xp: Any, a: Any, b: Any, x: Any) -> Any:
     """The derivative of the lower function by ``x``."""
     inside = (x > 0) & (x < 1)
@@ -167,23 +146,27 @@ def beta_slope(xp: Any, a: Any, b: Any, x: Any, by_a: Any) -> Any:
     return xp.where(inside, xp.where(lower, found, -found), xp.zeros_like(found))
 
 
-def _beta_integral(name: str, inverse: str, sign: int) -> None:
-    def by(shape: str) -> Any:
-        return lambda xp, g, a, b, x: sign * g * beta_slope(xp, a, b, x, shape == "a")
+def _integral(name: str, inverse: str, sign: int, density: Any, *slopes: Any) -> None:
+    """A lower (``sign`` 1) or upper integral of a density, and its inverse."""
 
-    def back(shape: str) -> Any:
-        return lambda xp, g, a, b, out: (
-            -g * beta_slope(xp, a, b, out, shape == "a") / beta_density(xp, a, b, out)
-        )
+    def by(xp: Any, g: Any, given: Any, index: int) -> Any:
+        return sign * g * (*slopes, density)[index](xp, *given)
 
-    x = lambda xp, g, a, b, x: sign * g * beta_density(xp, a, b, x)
-    y = lambda xp, g, a, b, out: sign * g / beta_density(xp, a, b, out)
-    _define(name, "a b x", a=by("a"), b=by("b"), x=x)
-    _define(inverse, "a b y", a=back("a"), b=back("b"), y=y)
+    def back(xp: Any, g: Any, given: Any, out: Any, index: int) -> Any:
+        place = (*given[:-1], out)
+        factor = sign if index == len(slopes) else -slopes[index](xp, *place)
+        return g * factor / density(xp, *place)
+
+    _define(name, "*given", given=by)
+    _define(inverse, "*given", given=back)
 
 
-_beta_integral("betainc", "betaincinv", 1)
-_beta_integral("betaincc", "betainccinv", -1)
+_BETA = beta_density, partial(beta_slope, by_a=True), partial(beta_slope, by_a=False)
+_integral("betainc", "betaincinv", 1, *_BETA)
+_integral("betaincc", "betainccinv", -1, *_BETA)
+_integral("gammainc", "gammaincinv", 1, gamma_density, gamma_slope)
+_integral("gammaincc", "gammainccinv", -1, gamma_density, gamma_slope)
+_integral("stdtr", "stdtrit", 1, lambda *x: x[0].exp(student_log(*x)), student_slope)
 
 
 def _bessel(name: str, below: float, above: float) -> None:
@@ -200,12 +183,6 @@ _bessel("jv", 0.5, -0.5)
 _bessel("yv", 0.5, -0.5)
 _bessel("iv", 0.5, 0.5)
 _bessel("kv", -0.5, -0.5)
-_define("j1", "x", x=lambda xp, g, x: g * (xp.j0(x) - xp.jv(xp.zeros_like(x) + 2, x)) / 2)
-_define("j0", "x", x=lambda xp, g, x: -g * xp.j1(x))
-_define("y1", "x", x=lambda xp, g, x: g * (xp.y0(x) - xp.yv(xp.zeros_like(x) + 2, x)) / 2)
-_define("y0", "x", x=lambda xp, g, x: -g * xp.y1(x))
-_define("k1", "x", x=lambda xp, g, x: -g * (xp.k0(x) + xp.kv(xp.zeros_like(x) + 2, x)) / 2)
-_define("k0", "x", x=lambda xp, g, x: -g * xp.k1(x))
 
 
 def _series(xp: Any, a: float, b: float, m: Any) -> Any:
