@@ -8,7 +8,7 @@ import pytest
 import wengert as wg
 from tests.scipy.compare import tensor
 from wengert.compiler import CompileError
-from wengert.scipy import integrate, optimize
+from wengert.scipy import integrate, optimize, special
 
 
 @pytest.mark.parametrize("method", [None, "BFGS", "Nelder-Mead", "trust-exact", "SLSQP"])
@@ -40,6 +40,25 @@ def test_derivatives_of_any_order() -> None:
     assert float(third(tensor(8.0))) == pytest.approx(10 / 27 * 8 ** (-8 / 3))
     mixed = wg.grad(lambda q: wg.jvp(wg.grad(root), (q,), (tensor(1.0),))[1])
     assert float(mixed(tensor(8.0))) == pytest.approx(10 / 27 * 8 ** (-8 / 3))
+
+
+def test_equations_whose_intermediate_results_are_saved_have_all_orders() -> None:
+    """Sweeps of higher order go through the equations, too; by Lambert's function."""
+    root = lambda p: optimize.brentq(lambda x: x * np.exp(x) - p, 0.0, 5.0, xtol=1e-14)
+    known = lambda p: wg.real(special.lambertw(p))
+    for _ in range(3):
+        root, known = wg.grad(root), wg.grad(known)
+        expected = float(known(tensor(1.3)))
+        assert float(root(tensor(1.3))) == pytest.approx(expected, rel=1e-8)
+    p = tensor(1.3).requires_grad_()
+    x = optimize.brentq(lambda x: x * np.exp(x) - p, 0.0, 5.0, xtol=1e-14)
+    (first,) = wg.autograd.grad(x * x, p, create_graph=True)
+    assert first is not None
+    (second,) = wg.autograd.grad(first + x, p)
+    square = lambda p: special.lambertw(p).real ** 2
+    expected = wg.grad(wg.grad(square))(p.detach())
+    slope = wg.grad(lambda p: wg.real(special.lambertw(p)))(p.detach())
+    assert float(second) == pytest.approx(float(expected + slope), rel=1e-8)  # type: ignore[arg-type]
 
 
 _STIFF = {"method": "Radau", "rtol": 1e-9, "atol": 1e-9}

@@ -163,6 +163,8 @@ class _Equations:
         self.sources = sources_of(self.run, start, self.place)
         array = self.run._array
         self.lifted = array if is_lifted(array) else None
+        # Sweeps of higher order go through these nodes, too, and free them.
+        self.kept = [(node, node.saved) for node in walk([self.run._node], start)]
 
     def print(self) -> int:
         """What tells equations apart, of all that they compute with."""
@@ -171,6 +173,8 @@ class _Equations:
     def rows(self, recorded: bool) -> Tensor:
         """The Jacobian, a row for each equation."""
         rows, run = [], self.run
+        for node, saved in self.kept:
+            node.saved = saved
         for unit in np.eye(run.size):
             seed = wg.astype(like_first([run], np.reshape(unit, run.shape)), run.dtype)
             (row,) = pull(run, seed, [self.node], recorded)
@@ -259,7 +263,7 @@ def solution(
     if not sources:
         return untracked(found._array)
     if not keep:
-        known.prints, known.run = known.print(), None
+        known.prints, known.run, known.kept = known.print(), None, []
     result: Tensor = _Solution.apply(known, found, *map(_stand_in, sources))
     assert result._node is not None
     result._node.number = known.number  # before its equations, which depend on it
