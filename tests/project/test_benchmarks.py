@@ -29,17 +29,6 @@ def benchmarks() -> Iterator[ModuleType]:
         os.sched_setaffinity(0, cores)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("row", range(4))
-def test_wengert_trains_as_hand_written_numpy_does(benchmarks: ModuleType, row: int) -> None:
-    from benchmarks import mlp
-
-    problem = mlp.Problem.make(*mlp.ROWS[row])
-    ours, by_hand = mlp.wengert(problem).losses(10), mlp.by_hand(problem).losses(10)
-    np.testing.assert_allclose(ours, by_hand, rtol=1e-4)
-    assert len(set(ours)) == 10
-
-
 @pytest.mark.oracle
 @pytest.mark.parametrize("peer", ["PyTorch eager", "JAX jit", "HIPS/autograd", "MyGrad"])
 def test_peers_train_as_hand_written_numpy_does(benchmarks: ModuleType, peer: str) -> None:
@@ -89,97 +78,6 @@ def test_hand_written_gradients_are_right(benchmarks: ModuleType, keep: bool) ->
         if keep:
             assert held["gradients"][-1][0][index] == pytest.approx(slope, rel=1e-3, abs=1e-5)
         step[index] = 0
-
-
-@pytest.mark.parametrize("length", [1, 2, 7])
-def test_chain_s_gradients(benchmarks: ModuleType, length: int) -> None:
-    from benchmarks import chain
-
-    x, factor = chain.wengert()(length)
-    np.testing.assert_allclose(x.numpy(), chain.FACTOR**length)
-    np.testing.assert_allclose(factor.numpy(), length * chain.START * chain.FACTOR ** (length - 1))
-
-
-def test_ratios_are_taken_round_by_round(benchmarks: ModuleType) -> None:
-    from benchmarks.timing import Times
-
-    # The machine is ten times slower in the last two rounds, for both.
-    times = Times({"a": [1.0, 1.0, 1.0, 10.0, 10.0], "b": [2.0, 2.0, 2.0, 20.0, 20.0]})
-    ratio = times.ratio("a", "b")
-    assert (ratio.low, ratio.median, ratio.high) == (0.5, 0.5, 0.5)
-    assert times.median("b") == 2.0
-
-
-def test_interleaving_gives_everybody_every_round(benchmarks: ModuleType) -> None:
-    from benchmarks.timing import interleave
-
-    done = {"a": 0, "b": 0}
-
-    def work(name: str) -> object:
-        def count(units: int) -> None:
-            done[name] += units
-            sum(range(100 * units))
-
-        return count
-
-    times = interleave({"a": work("a"), "b": work("b")}, rounds=4, block=1e-4)
-    assert {name: len(rounds) for name, rounds in times.rounds.items()} == {"a": 4, "b": 4}
-    assert all(done.values())
-
-
-@pytest.mark.parametrize(("limit", "word"), [(0.5, "pass"), (0.4, "**fail**")])
-def test_verdicts(benchmarks: ModuleType, limit: float, word: str) -> None:
-    from benchmarks.report import Verdict, bars_table, table
-    from benchmarks.timing import Ratio
-
-    rows = bars_table([Verdict("a chain", Ratio(0.4, 0.45, 0.6), limit)])
-    assert rows[1] == ["a chain", "0.45 ×", "0.40 – 0.60", f"≤ {limit:g} ×", word]
-    heading, rule, line = table(rows, markdown=True).splitlines()
-    assert heading.startswith("| what ")
-    assert set(rule) <= set("|-: ")
-    assert len({len(heading), len(rule), len(line)}) == 1
-
-
-@pytest.mark.parametrize("label", range(3))
-@pytest.mark.slow
-def test_small_models_go_the_same_way(benchmarks: ModuleType, label: int) -> None:
-    from benchmarks import small
-
-    model = list(small.MODELS.values())[label]
-    if model.fitted:
-        pytest.importorskip("scipy")
-    works = small.contestants(model)  # compares the losses of all that are installed
-    assert {"Wengert", "Wengert compiled", "NumPy by hand"} <= works.keys()
-    # By hand, by differences.
-    start = [x.astype(np.float64) for x in model.start()]
-    _, gradients = model.by_hand(*start)
-    for x, g in zip(start, gradients, strict=True):
-        for index in list(np.ndindex(x.shape))[:5]:
-            here, step = x[index], 1e-5
-            x[index] = here + step
-            high, _ = model.by_hand(*start)
-            x[index] = here - step
-            low, _ = model.by_hand(*start)
-            x[index] = here
-            slope = (high - low) / (2 * step)
-            assert np.asarray(g)[index] == pytest.approx(slope, rel=1e-4, abs=1e-6)
-
-
-@pytest.mark.parametrize("name", ["Rosenbrock", "network"])
-def test_hessians_are_those_of_the_loop(benchmarks: ModuleType, name: str) -> None:
-    from benchmarks import hessian
-
-    program = {
-        "Rosenbrock": hessian.Program(hessian.valley, 5),
-        "network": hessian.Program(hessian.network(2), 205),
-    }[name]
-    ours = {key: hessian.HESSIANS[key] for key in (hessian.OURS, hessian.LOOP)}
-    hessian.contestants(program, ours)["Wengert"](2)
-    rows = {key: hessian.ROWS[key] for key in (hessian.OURS, hessian.LOOP)}
-    hessian.contestants(hessian.FIELD, rows)["Wengert"](1)
-    wrong = {**ours, "wrong": (lambda program: lambda: np.zeros((5, 5)), "wengert")}
-    with pytest.raises((AssertionError, ValueError)):
-        hessian.contestants(program, wrong)
 
 
 OURS = "Wengert", "Wengert compiled", "NumPy by hand"
@@ -257,13 +155,6 @@ def test_peers_agree_with_wengert(benchmarks: ModuleType, name: str) -> None:
     agree(row.make(*row.small).contestants(["Wengert", *list(LIBRARIES)[3:]]))
 
 
-def test_all_workloads_are_rows(benchmarks: ModuleType) -> None:
-    from benchmarks.workloads.rows import ROWS
-
-    assert list(ROWS) == workload_names()
-    assert len({row.label for row in ROWS.values()}) == len(ROWS)
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -336,37 +227,6 @@ def test_the_gpu_page(benchmarks: ModuleType, capsys: pytest.CaptureFixture[str]
         "4, 5-3",
     ]
     assert [line.split()[-1] for line in lines if "device memory" in line] == ["pass"] * 2
-
-
-@pytest.mark.simulated
-def test_memory_that_grows_on_the_device_is_seen(benchmarks: ModuleType, backend: Any) -> None:
-    from benchmarks import gpu, mlp
-
-    def leaking(problem: Any) -> Any:
-        trainer = mlp.wengert(problem, "cupy")
-        step, kept = trainer.step, []
-        trainer.step = lambda x, y: kept.append(step(x, y).array) or wg.ones(())
-        return trainer
-
-    page = gpu.SIMULATED
-    assert gpu.memory("ours", partial(mlp.wengert, backend="cupy"), page).passed
-    assert not gpu.memory("leaking", leaking, page).passed
-
-
-@pytest.mark.parametrize(
-    ("batch", "network", "limit"),
-    [(32, "64-32-10", 0.5), (8192, "64-32-10", 0.5), (32, "4096-4096-4096-10", 1.05)],
-)
-def test_bars_of_the_gpu_page(
-    benchmarks: ModuleType, batch: int, network: str, limit: float
-) -> None:
-    from benchmarks import gpu
-    from benchmarks.timing import Times
-
-    assert gpu.bar(batch, network) == limit
-    times = Times({gpu.COMPILED: [1.0] * 4, gpu.TORCH: [1.6] * 4})
-    (verdict,) = gpu.verdicts({(batch, network): times})
-    assert verdict.passed == (limit > 0.6)
 
 
 def test_all_reduces_on_paper_are_those_of_their_messages(benchmarks: ModuleType) -> None:
