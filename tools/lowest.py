@@ -13,6 +13,7 @@ def lowest(requirement: str) -> str:
 
 
 def main() -> None:
+    """Print them, one a line."""
     project = tomllib.loads(Path(__file__).parents[1].joinpath("pyproject.toml").read_text())
     about = project["project"]
     for requirement in [*about["dependencies"], *about["optional-dependencies"]["test"]]:
