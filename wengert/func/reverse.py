@@ -89,7 +89,7 @@ class Reverse:
     @cached_property
     def reaches_out(self) -> bool:
         """Whether the results depend on Tensors outside that require grad."""
-        return any([self._reaches_out(y._node) for y in self.results if y._node is not None])
+        return any(self._reaches_out(y._node) for y in self.results if y._node is not None)
 
     def release(self, tensor: Tensor, outer_cotangents: Sequence[Node] = ()) -> Tensor:
         """Return ``tensor``, detached unless it depends on Tensors outside the transform.
