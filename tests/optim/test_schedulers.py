@@ -45,10 +45,7 @@ CASES: list[Scheduler] = [
     ("CosineAnnealingWarmRestarts", {"T_0": 4, "T_mult": 3, "eta_min": 0.002}),
     ("OneCycleLR", {"max_lr": 0.5, "total_steps": 60}),
     ("OneCycleLR", {"max_lr": [0.5, 1.0], "epochs": 20, "steps_per_epoch": 4, "pct_start": 0.5}),
-    (
-        "OneCycleLR",
-        {"max_lr": 1.0, "total_steps": 70, "three_phase": True, "anneal_strategy": "linear"},
-    ),
+    ("OneCycleLR", {"max_lr": 1.0, "total_steps": 70, "anneal_strategy": "linear"}),
     ("OneCycleLR", {"max_lr": 1.0, "total_steps": 61, "cycle_momentum": False}),
     ("ReduceLROnPlateau", {"patience": 3}),
     ("ReduceLROnPlateau", {"mode": "max", "patience": 1, "threshold_mode": "abs", "factor": 0.5}),
@@ -623,18 +620,10 @@ def test_a_group_that_is_added_needs_its_initial_rate() -> None:
         (lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 1).step(-1), ValueError, "negative"),
         (lambda o: lr_scheduler.OneCycleLR(o, 1.0), ValueError, "either total_steps OR"),
         (lambda o: lr_scheduler.OneCycleLR(o, 1.0, 0), ValueError, "total_steps, but got 0"),
-        (lambda o: lr_scheduler.OneCycleLR(o, 1.0, None, 2, 0), ValueError, "steps_per_epoch"),
+        (lambda o: lr_scheduler.OneCycleLR(o, 1.0, None, 2, 0), ValueError, "got 0"),
         (lambda o: lr_scheduler.OneCycleLR(o, 1.0, 9, pct_start=2.0), ValueError, "pct_start"),
-        (lambda o: lr_scheduler.OneCycleLR(o, 1.0, 9, anneal_strategy="x"), ValueError, "got x"),
+        (lambda o: lr_scheduler.OneCycleLR(o, 1.0, 9, anneal_strategy="x"), ValueError, "not .x"),
         (lambda o: lr_scheduler.OneCycleLR(o, [1.0], 9), ValueError, "^max_lr must have"),
-        *[
-            (
-                lambda o, name=name: lr_scheduler.OneCycleLR(o, 1.0, 9, **{name: [0.8]}),
-                ValueError,
-                f"^{name} must .*1 values",
-            )
-            for name in ("base_momentum", "max_momentum")
-        ],
         (lambda o: lr_scheduler.ReduceLROnPlateau(o, "x"), ValueError, "not 'x' and 'rel'"),
         (lambda o: lr_scheduler.ReduceLROnPlateau(o, factor=1.0), ValueError, "Factor"),
         (
@@ -759,16 +748,18 @@ def test_a_group_is_added_later() -> None:
     (alone,) = optimiser(halves)
     alone.step()
     assert alone.get_last_lr() == [0.5, 0.25]
-    one, _other = optimiser(halves, decays)
-    with pytest.raises(RuntimeError, match="lacks a group that was added"):
-        one.step()
-    assert halves(one.optimizer).optimizer is one.optimizer  # no error until its step
-    one.base_lrs = one.base_lrs
+    one, other = optimiser(halves, decays)
     one.step()
     assert one.get_last_lr() == [0.5, 0.25]
+    other.step()
+    assert one.get_last_lr() == [0.25, 0.125]
     for given in (1.0, [1.0]):
         (cycle,) = optimiser(
             lambda o, m=given: lr_scheduler.OneCycleLR(o, m, total_steps=4, cycle_momentum=False)
         )
-        with pytest.raises(ValueError, match="same length as"):
+        if given == 1.0:
             cycle.step()
+            assert len({*cycle.get_last_lr()}) == 1
+        else:
+            with pytest.raises(ValueError, match="same length as"):
+                cycle.step()

@@ -86,8 +86,8 @@ class Optimizer(Refusing):
         self.defaults = dict(defaults)
         self.param_groups: list[Group] = []
         self.state: dict[Tensor, State] = {}
-        #: The factors of each schedule for each group, and the rates that schedules have set last.
-        self._factors: list[list[float]] = []
+        #: The schedules of its rates, and the rates that these have set last.
+        self._schedules: list[Any] = []
         self._rates: list[float] = []
         groups = list_tensors(type(self).__name__, params)
         if not groups:
