@@ -11,7 +11,7 @@ import numpy as np
 from wengert.backends import DType, as_dtype, namespaces
 from wengert.func.functional import swapped
 from wengert.nn.conversion import castable, convert, destination, place, replace
-from wengert.nn.hooks import Hookable, changes
+from wengert.nn.hooks import Hookable
 from wengert.nn.parameter import Parameter
 from wengert.nn.state import State, hints, join_path
 from wengert.tape.observers import observing, tell
@@ -109,13 +109,11 @@ class Module(Hookable, State):
         if isinstance(value, Parameter):
             self._forget_buffer(name)
         object.__setattr__(self, name, value)
-        changes[0] += 1
         if type(value) in _HOLDING and value:
             hints().warn_of_held(self, name, value)
 
     def __delattr__(self, name: str) -> None:
         object.__delattr__(self, name)
-        changes[0] += 1
         self._forget_buffer(name)
 
     def _forget_buffer(self, name: str) -> None:
