@@ -87,7 +87,6 @@ DEFAULTS = {
     "lr": 1e-3,
     "margin": 1.0,
     "max_val": 1.0,
-    "maximize": False,
     "mean": 0.0,
     "sparse": False,
     "scale_grad_by_freq": False,

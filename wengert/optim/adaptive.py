@@ -45,8 +45,6 @@ class RMSprop(Counting):
         weight_decay: float = 0,
         momentum: float = 0,
         centered: bool = False,
-        *,
-        maximize: bool = False,
     ) -> None:
         super().__init__(params, hyper_parameters(locals()))
 
@@ -109,8 +107,6 @@ class Adagrad(Counting):
         weight_decay: float = 0,
         initial_accumulator_value: float = 0,
         eps: float = 1e-10,
-        *,
-        maximize: bool = False,
     ) -> None:
         super().__init__(params, hyper_parameters(locals()))
 
@@ -153,8 +149,6 @@ class Adadelta(Counting):
         rho: float = 0.9,
         eps: float = 1e-6,
         weight_decay: float = 0,
-        *,
-        maximize: bool = False,
     ) -> None:
         super().__init__(params, hyper_parameters(locals()))
 

@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 
 from wengert.backends.states import check_names
 from wengert.nn.conversion import check_constant
-from wengert.optim.optimizer import IDLE, Optimizer
-from wengert.tape.leaving import warn
+from wengert.optim.optimizer import Optimizer
 
 
 def _differ(x: Any, y: Any) -> bool:
@@ -124,15 +123,9 @@ class LRScheduler:
 
         Raises `RuntimeError` for a rate that no schedule has set, or another schedule in the way.
         """
-        optimizer = self.optimizer
         step = self.last_epoch + 1 if epoch is None else epoch
         if epoch is not None and epoch < 0:
             raise ValueError(f"Expected non-negative epoch, but got {epoch}")
-        if self.last_epoch == 0 and not optimizer.state and optimizer not in IDLE:
-            warn(
-                "Detected call of `lr_scheduler.step()` before `optimizer.step()`: the first value "
-                "of the learning rate schedule is skipped. Call `optimizer.step()` first."
-            )
         found: Any = self._combine(step)
         what = "goes with no other schedule here: one is no factor, or has taken its place"
         if what := what if found is None else self._difference(found):
