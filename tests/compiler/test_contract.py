@@ -332,7 +332,7 @@ def test_hooks_and_frozen_layers_between_calls() -> None:
         handle = None
         for i in range(10):
             if i == 2:
-                handle = net.get_parameter("0.weight").register_hook(lambda g: g * 0.5)
+                handle = net.get_submodule("0").weight.register_hook(lambda g: g * 0.5)
             if i == 5:
                 handle.remove()
             net.get_submodule("1").requires_grad_(i not in (7, 8))

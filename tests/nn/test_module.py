@@ -87,21 +87,13 @@ def test_a_parameter_in_place_of_a_buffer_is_no_buffer() -> None:
     assert averaged.module.scale.tolist() == [4, 4]
 
 
-def test_get_submodule_parameter_and_buffer() -> None:
+def test_get_submodule() -> None:
     net = nn.Sequential(Net(), nn.ReLU())
     assert net.get_submodule("") is net
     assert net.get_submodule("0.hidden") is net[0].hidden
-    assert net.get_parameter("0.hidden.weight") is net[0].hidden.weight
-    assert net.get_buffer("0.mean") is net[0].mean
-    for call, wrong in (
-        (net.get_submodule, "0.nothing"),
-        (net.get_submodule, "0.scale"),
-        (net.get_parameter, "0.hidden"),
-        (net.get_parameter, "0.mean"),
-        (net.get_buffer, "0.scale"),
-    ):
+    for wrong in ("0.nothing", "0.scale"):
         with pytest.raises(AttributeError, match="has no"):
-            call(wrong)
+            net.get_submodule(wrong)
 
 
 def test_registering() -> None:
@@ -471,7 +463,7 @@ def test_module_list_and_dict() -> None:
         lambda nn: nn.Sequential(
             nn.Linear(4, 3), nn.ReLU(), nn.Sequential(nn.Dropout(0.2), nn.Flatten())
         ),
-        lambda nn: nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 2), nn.ReLU()]),
+        lambda nn: nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 3), nn.ReLU()]),
         lambda nn: nn.ModuleDict({"a": nn.GELU("tanh"), "b": nn.LeakyReLU(0.2)}),
         lambda nn: nn.Sequential(
             nn.ELU(), nn.SiLU(), nn.Sigmoid(), nn.Tanh(), nn.Softmax(dim=1), nn.LogSoftmax(dim=-1)

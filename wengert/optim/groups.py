@@ -65,6 +65,6 @@ class Group(dict[str, Any]):
     update: Any = MutableMapping.update
     setdefault: Any = MutableMapping.setdefault
 
-    def __ior__(self, other: Any) -> "Group":  # type: ignore[override]
+    def __ior__(self, other: Any) -> "Group":  # type: ignore[misc, override]
         self.update(other)
         return self
