@@ -310,15 +310,13 @@ class OneCycleLR(Schedule):
             for first, top in zip(firsts, largest, strict=True)
         ]
 
-    def _settings(self, step: Any) -> list[dict[str, Any]]:
-        found = super()._settings(step)
+    def _set_momenta(self, step: Any) -> None:
         if self.cycle_momentum:
             most = self.max_momentum
             m = self._interpolate(most, self.base_momentum, most, step)
-            for group, values in zip(self.optimizer.param_groups, found, strict=True):
+            for group in self.optimizer.param_groups:
                 betas = "betas" in group
-                values |= {"betas": (m, *group["betas"][1:])} if betas else {"momentum": m}
-        return found
+                group |= {"betas": (m, *group["betas"][1:])} if betas else {"momentum": m}
 
 
 @dataclass(repr=False, eq=False)
@@ -373,6 +371,6 @@ class SequentialLR(Schedule):
         chosen, own = self._choose(self.last_epoch)
         return chosen.rates(own)
 
-    def _settings(self, step: Any) -> list[dict[str, Any]]:
+    def _set_momenta(self, step: Any) -> None:
         chosen, own = self._choose(step)
-        return chosen._settings(own)
+        chosen._set_momenta(own)

@@ -56,7 +56,7 @@ class LRScheduler:
             for group in optimizer.param_groups:
                 group.setdefault("initial_lr", group["lr"])
         self.last_epoch = last_epoch + 1
-        self._settings(self.last_epoch)  # errors come before anything has changed
+        self.rates(self.last_epoch)  # errors come before anything has changed
         # Lists of the optimiser, by which its schedules know of each other.
         self._schedules, self._rates = optimizer._schedules, optimizer._rates
         if not self._rates:
@@ -81,7 +81,7 @@ class LRScheduler:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             group["initial_lr"] = rate
         self._schedules[:] = [self]
-        self._set(self._settings(self.last_epoch))
+        self._set(self.rates(self.last_epoch))
 
     @property
     def _multiplies(self) -> bool:
@@ -110,10 +110,6 @@ class LRScheduler:
         finally:
             self.last_epoch = here
 
-    def _settings(self, step: Any) -> list[dict[str, Any]]:
-        """What each group gets in a step."""
-        return [{"lr": rate} for rate in self.rates(step)]
-
     def get_last_lr(self) -> list[Any]:
         """Return the rate of each group, as the optimiser's schedules have set it last."""
         return [*self._rates]
@@ -136,30 +132,30 @@ class LRScheduler:
         self.last_epoch = step
         self._set(found)
 
-    def _combine(self, step: Any) -> list[dict[str, Any]] | None:
-        """What each group gets of all schedules together, if they go together."""
+    def _combine(self, step: Any) -> list[Any] | None:
+        """The rates by all schedules together, if they go together."""
         schedules = self._schedules
         if schedules == [self]:
-            return self._settings(step)
+            return self.rates(step)
         if self not in schedules or not all(one._multiplies for one in schedules):
             return None
-        rates = self.base_lrs
+        rates = [*self.base_lrs]
         for one in schedules:
             factors = one.lr_factors(step if one is self else one.last_epoch)
-            rates = tuple([rate * factor for rate, factor in zip(rates, factors, strict=True)])
-        return [{"lr": rate} for rate in rates]
+            rates = [rate * factor for rate, factor in zip(rates, factors, strict=True)]
+        return rates
 
-    def _difference(self, found: list[dict[str, Any]]) -> str:
+    def _difference(self, found: list[Any]) -> str:
         """Name a rate that is neither what schedules have set, nor what is to be set."""
         last, groups = self._rates, self.optimizer.param_groups
         if [group["lr"] for group in groups[: len(last)]] == last:
             return ""
         here: Any = self._combine(self.last_epoch)  # the optimiser may have been loaded since
         for i, (group, now, new) in enumerate(zip(groups, here, found, strict=True)):
-            if _differ(group["lr"], now["lr"]) and _differ(group["lr"], new["lr"]):
+            if _differ(group["lr"], now) and _differ(group["lr"], new):
                 return (
-                    f"has set the rate of group {i} to {now['lr']} in step {self.last_epoch}, and "
-                    f"it is {group['lr']} now. If the optimizer was loaded, load the schedule, too"
+                    f"has set the rate of group {i} to {now} in step {self.last_epoch}, and it is "
+                    f"{group['lr']} now. If the optimizer was loaded, load the schedule, too"
                 )
         return ""
 
@@ -169,11 +165,14 @@ class LRScheduler:
         if found is not None and not self._difference(found):
             self._set(found)
 
-    def _set(self, found: list[dict[str, Any]]) -> None:
-        for group, values in zip(self.optimizer.param_groups, found, strict=True):
-            group.update(values)
-        # One list, whose items are inputs of compiled steps.
-        self._rates[:] = [values["lr"] for values in found]
+    def _set(self, rates: list[Any]) -> None:
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate
+        self._set_momenta(self.last_epoch)
+        self._rates[:] = rates  # one list, whose items are inputs of compiled steps
+
+    def _set_momenta(self, step: Any) -> None:
+        """Set what a schedule sets beside rates."""
 
     def state_dict(self) -> dict[str, Any]:
         """Return the step, which is all of the state; the optimiser's has the initial rates."""
