@@ -21,7 +21,7 @@ class _Hook(NamedTuple):
 class ModuleHandle(RemovableHandle):
     """What registering a hook on a module returns: `remove` takes the hook away."""
 
-    def __init__(self, module: "Hookable", kind: str, hook: _Hook, prepend: bool) -> None:
+    def __init__(self, module: "Hookable", kind: str, hook: _Hook) -> None:
         if not callable(hook.function):
             raise TypeError(f"a hook is a function, not {type(hook.function).__name__}")
         definer = next(cls for cls in type(module).__mro__ if "__call__" in vars(cls))
@@ -31,11 +31,7 @@ class ModuleHandle(RemovableHandle):
                 "define forward instead"
             )
         hooks = module.__dict__.setdefault("_hooks", {}).setdefault(kind, Hooks())
-        earlier = dict(hooks) if prepend else {}
-        if prepend:
-            hooks.clear()
         super().__init__(hooks, hook)  # type: ignore[arg-type]
-        hooks.update(earlier)
         self._module = module
 
     def remove(self) -> None:
@@ -53,7 +49,7 @@ class Hookable:
     forward: Any
 
     def register_forward_pre_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+        self, hook: Callable[..., Any], *, with_kwargs: bool = False
     ) -> RemovableHandle:
         """Call a function before each call of this module. ``forward`` itself calls no hooks.
 
@@ -62,21 +58,19 @@ class Hookable:
         kwargs)``. Raises `TypeError` for what is not callable, and for a module whose class defines
         ``__call__`` itself.
         """
-        return ModuleHandle(self, "before", _Hook(hook, with_kwargs), prepend)
+        return ModuleHandle(self, "before", _Hook(hook, with_kwargs))
 
     def register_forward_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+        self, hook: Callable[..., Any], *, with_kwargs: bool = False
     ) -> RemovableHandle:
         """Call a function after each call of this module, as `register_forward_pre_hook` before.
 
         ``hook(module, args, output)``, with keywords ``hook(module, args, kwargs, output)``,
         returns None, or what takes the output's place.
         """
-        return ModuleHandle(self, "after", _Hook(hook, with_kwargs), prepend)
+        return ModuleHandle(self, "after", _Hook(hook, with_kwargs))
 
-    def register_full_backward_hook(
-        self, hook: Callable[..., Any], prepend: bool = False
-    ) -> RemovableHandle:
+    def register_full_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call a function when the gradients of this module's inputs are computed.
 
         ``hook(module, grad_input, grad_output)`` gets two tuples, of the positional arguments and
@@ -84,7 +78,7 @@ class Hookable:
         None, or a tuple in the place of ``grad_input``. If no argument requires grad, it is called
         when the gradients of the outputs are there. To change these, register a hook on the output.
         """
-        return ModuleHandle(self, "backward", _Hook(hook), prepend)
+        return ModuleHandle(self, "backward", _Hook(hook))
 
     def _call_hooks(self, *args: Any, **kwargs: Any) -> Any:
         """Call ``forward`` between the hooks."""
