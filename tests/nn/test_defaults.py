@@ -73,7 +73,6 @@ DEFAULTS = {
     "eps": 1e-8,
     "full": False,
     "gain": 1.0,
-    "generator": None,
     "groups": 1,
     "ignore_index": -100,
     "inplace": False,
