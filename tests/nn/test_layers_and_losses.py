@@ -99,6 +99,11 @@ def test_gains_of_convolutions(name: str) -> None:
         nn.init.calculate_gain("conv4d")
 
 
+def test_modules_that_read_the_same_are_written_once() -> None:
+    layers = nn.ModuleList([nn.ReLU(), nn.Tanh(), nn.Tanh(), nn.ReLU()])
+    assert repr(layers) == "ModuleList(\n  (0): ReLU()\n  (1-2): 2 x Tanh()\n  (3): ReLU()\n)"
+
+
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 def test_weighted_losses_of_classes_by_their_formula(reduction: str) -> None:
     weight, kept = WEIGHTS[1], LABELS != 1

@@ -428,7 +428,7 @@ def test_module_list_and_dict() -> None:
         lambda nn: nn.Sequential(
             nn.Linear(4, 3), nn.ReLU(), nn.Sequential(nn.Dropout(0.2), nn.Flatten())
         ),
-        lambda nn: nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 3), nn.ReLU()]),
+        lambda nn: nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 2), nn.ReLU()]),
         lambda nn: nn.ModuleDict({"a": nn.GELU("tanh"), "b": nn.LeakyReLU(0.2)}),
         lambda nn: nn.Sequential(
             nn.ELU(), nn.SiLU(), nn.Sigmoid(), nn.Tanh(), nn.Softmax(dim=1), nn.LogSoftmax(dim=-1)

@@ -200,6 +200,22 @@ class ModuleList(_Numbered[E]):
             )
         self.extend(() if modules is None else modules)
 
+    def __repr__(self) -> str:
+        """Write a run of equal modules once, as PyTorch does."""
+        runs: list[tuple[int, int, str]] = []
+        for position, text in enumerate(map(repr, self)):
+            if runs and runs[-1][2] == text:
+                runs[-1] = (runs[-1][0], position, text)
+            else:
+                runs.append((position, position, text))
+        lines = [
+            f"({first}): {text}"
+            if first == last
+            else f"({first}-{last}): {last - first + 1} x {text}"
+            for first, last, text in runs
+        ]
+        return bracket_children(type(self).__name__, "", lines)
+
 
 class ParameterList(_Numbered[Parameter]):
     """A list of parameters; a Tensor that is none becomes one.
