@@ -160,3 +160,7 @@ def test_pytorch_has_the_same_defaults(space, name):
             assert shared[parameter].__name__ == default.__name__
             continue
         assert shared.get(parameter, default) == default, parameter
+
+
+def test_the_signature_of_a_layer_is_that_of_its_base() -> None:
+    assert inspect.signature(nn.LSTM) == inspect.signature(nn.GRU)
