@@ -81,8 +81,9 @@ class Optimizer(Refusing):
         self.defaults = dict(defaults)
         self.param_groups: list[Group] = []
         self.state: dict[Tensor, State] = {}
-        #: The schedules of its rates, and the rates that these have set last.
-        self._schedules: list[Any] = []
+        #: The factors of each schedule, and the rates that schedules have set last: no schedules,
+        #: whose functions a compiled step would look into.
+        self._factors: list[list[float]] = []
         self._rates: list[float] = []
         groups = list_tensors(type(self).__name__, params)
         if not groups:

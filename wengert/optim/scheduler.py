@@ -58,10 +58,12 @@ class LRScheduler:
         self.last_epoch = last_epoch + 1
         self.rates(self.last_epoch)  # errors come before anything has changed
         # Lists of the optimiser, by which its schedules know of each other.
-        self._schedules, self._rates = optimizer._schedules, optimizer._rates
+        self._factors, self._rates = optimizer._factors, optimizer._rates
         if not self._rates:
             self._rates[:] = self.base_lrs
-        self._schedules[:] = [*([] if self._replaces else self._schedules), self]
+        #: This schedule's factors among those of the optimiser; empty if it has none.
+        self._own: list[Any] = []
+        self._factors[:] = [*([] if self._replaces else self._factors), self._own]
         self._settle()
 
     @property
@@ -80,7 +82,7 @@ class LRScheduler:
     def base_lrs(self, rates: Any) -> None:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             group["initial_lr"] = rate
-        self._schedules[:] = [self]
+        self._factors[:] = [self._own]
         self._set(self.rates(self.last_epoch))
 
     @property
@@ -123,7 +125,10 @@ class LRScheduler:
         if epoch is not None and epoch < 0:
             raise ValueError(f"Expected non-negative epoch, but got {epoch}")
         found: Any = self._combine(step)
-        what = "goes with no other schedule here: one is no factor, or has taken its place"
+        what = (
+            "goes with no other schedule here: one is no factor, lacks a group that was added, or "
+            "has taken its place"
+        )
         if what := what if found is None else self._difference(found):
             raise RuntimeError(
                 f"{type(self).__name__} {what}. Join schedules by SequentialLR; "
@@ -134,14 +139,13 @@ class LRScheduler:
 
     def _combine(self, step: Any) -> list[Any] | None:
         """The rates by all schedules together, if they go together."""
-        schedules = self._schedules
-        if schedules == [self]:
-            return self.rates(step)
-        if self not in schedules or not all(one._multiplies for one in schedules):
+        others = [factors for factors in self._factors if factors is not self._own]
+        if len(others) == len(self._factors) or (others and not self._multiplies):
             return None
-        rates = [*self.base_lrs]
-        for one in schedules:
-            factors = one.lr_factors(step if one is self else one.last_epoch)
+        rates = self.rates(step)
+        if any(len(factors) != len(rates) for factors in others):
+            return None
+        for factors in others:
             rates = [rate * factor for rate, factor in zip(rates, factors, strict=True)]
         return rates
 
@@ -161,6 +165,7 @@ class LRScheduler:
 
     def _settle(self) -> None:
         """Set the rates of this step, unless others have set them; then `step` will tell."""
+        self._set_own()
         found = self._combine(self.last_epoch)
         if found is not None and not self._difference(found):
             self._set(found)
@@ -169,7 +174,11 @@ class LRScheduler:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             group["lr"] = rate
         self._set_momenta(self.last_epoch)
+        self._set_own()
         self._rates[:] = rates  # one list, whose items are inputs of compiled steps
+
+    def _set_own(self) -> None:
+        self._own[:] = self.lr_factors(self.last_epoch) if self._multiplies else []
 
     def _set_momenta(self, step: Any) -> None:
         """Set what a schedule sets beside rates."""
