@@ -45,8 +45,6 @@ class RMSprop(Counting):
         weight_decay: float = 0,
         momentum: float = 0,
         centered: bool = False,
-        *,
-        maximize: bool = False,
     ) -> None:
         super().__init__(params, hyper_parameters(locals()))
 
@@ -62,15 +60,11 @@ class RMSprop(Counting):
         def move(p: Any, g: Any, state: State) -> Any:
             state["square_avg"] = v = xp.add_squares(alpha, state["square_avg"], fresh, g)
             if centered:
-                held = state.get("grad_avg")
-                mean = xp.multiply(g, 1 - alpha)
-                mean = mean if held is None else xp.axpby(alpha, held, 1, mean)
-                state["grad_avg"] = mean
+                state["grad_avg"] = mean = xp.axpby(alpha, state["grad_avg"], 1 - alpha, g)
                 v = xp.subtract(v, xp.multiply(mean, mean))
             if not momentum:
                 return xp.add_normalised(p, -lr, g, v, eps)
-            held = state.get("momentum_buffer")
-            held = xp.zeros_like(p) if held is None else xp.multiply(held, momentum)
+            held = xp.multiply(state["momentum_buffer"], momentum)
             state["momentum_buffer"] = step = xp.add_normalised(held, 1, g, v, eps)
             return xp.axpby(1, p, -lr, step)
 
@@ -109,8 +103,6 @@ class Adagrad(Counting):
         weight_decay: float = 0,
         initial_accumulator_value: float = 0,
         eps: float = 1e-10,
-        *,
-        maximize: bool = False,
     ) -> None:
         super().__init__(params, hyper_parameters(locals()))
 
@@ -153,8 +145,6 @@ class Adadelta(Counting):
         rho: float = 0.9,
         eps: float = 1e-6,
         weight_decay: float = 0,
-        *,
-        maximize: bool = False,
     ) -> None:
         super().__init__(params, hyper_parameters(locals()))
 

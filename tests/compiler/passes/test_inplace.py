@@ -22,9 +22,7 @@ OPTIMISERS: dict[str, Any] = {
     "SGD": lambda ps: wg.optim.SGD(ps, lr=0.1),
     "momentum": lambda ps: wg.optim.SGD(ps, lr=0.1, momentum=0.9),
     "dampening": lambda ps: wg.optim.SGD(ps, lr=0.1, momentum=0.9, dampening=0.5),
-    "Nesterov": lambda ps: wg.optim.SGD(
-        ps, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.1, maximize=True
-    ),
+    "Nesterov": lambda ps: wg.optim.SGD(ps, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.1),
     "Adam": lambda ps: wg.optim.Adam(ps, lr=0.01),
     "AMSGrad": lambda ps: wg.optim.Adam(ps, lr=0.01, amsgrad=True, weight_decay=0.1),
     "AdamW": lambda ps: wg.optim.AdamW(ps, lr=0.01),
