@@ -209,7 +209,7 @@ class Binding:
             i = number[id(x)]
             if i not in first or first[i].spot != at.spot:
                 self._check(f"{self._at(at)} is not t{i}")
-        for x in state.fixed:
+        for x in [x for x in state.fixed if number[id(x)] in first]:
             self._check(f"{self._bind(x)} is not t{number[id(x)]}")
 
     def _arguments(self, args: list[str], leaves: Sequence[Any]) -> None:
@@ -217,7 +217,11 @@ class Binding:
         known |= {id(at.tensor): f"t{i}" for i, at in enumerate(state.tensors)}
         raws = {id(place.get()): self._at(place) for place in state.arrays}
         count, kinds = len(raws), self._signature["an argument"]
-        gradients = self._signature["a gradient"]
+        gradients, of_tensors = (
+            self._signature["a gradient"],
+            self._signature["a Tensor of the state"],
+        )
+        others = [(f"t{i}", kind[:5]) for i, kind in enumerate(of_tensors)]
         self._kinds = [*gradients[: len(state.tensors)]]  # of gradients
         rest = gradients[len(state.tensors) :]
         for name, kind, leaf, gradient in zip(args, kinds, leaves, rest, strict=True):
@@ -230,6 +234,9 @@ class Binding:
                     continue
                 self._checks.append(f"r_{name} = {name}._array")
                 self._check(f"kind_of(r_{name}) != {self._bind(kind[:5])}")
+                for other in [other for other, of in others if of == kind[:5]]:
+                    self._check(f"{name} is {other}")
+                others.append((name, kind[:5]))
                 self._tensors.append(name)
                 self._kinds.append(gradient)
                 tracked, hooked = kind[5:]
@@ -252,7 +259,7 @@ class Binding:
                 self._exactly(name, leaf)
             else:
                 self._check(f"{name} is not {self._bind(leaf)}")
-        if self._replaced or len(known) > len(state.tensors):
+        if self._replaced:
             self._distinct(self._tensors)
         if len(raws) > count:
             self._distinct([f"id({x})" for x in raws.values()])

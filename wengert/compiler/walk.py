@@ -372,7 +372,8 @@ class _Walk:
         keys = [*x]
         by_name = all(type(key) in PLAIN for key in keys)
         self.fact(name, (Identity(type(x)), tuple(keys) if by_name else len(keys)))
-        ordered = len(keys) > 1 or type(x) is defaultdict  # which makes items that are asked for
+        # A defaultdict makes items that are asked for.
+        ordered = (len(keys) > 1 and not numeric) or type(x) is defaultdict
         self.state.sizes.append((x, keys if ordered else len(keys), name))
         self.shared = {} if id(x) in self.state.growing else self.shared
         for key in keys:
