@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends import backend_of, selection
+from wengert.backends import selection
 from wengert.compiler.calls import kind_of
 from wengert.compiler.capture.recorded import Effect, Recording, Ref, Swept
 from wengert.compiler.emission.spelling import Names, Speller, conditions
@@ -131,20 +131,8 @@ class Binding:
         left = f"{', '.join(outputs)}{',' if len(outputs) == 1 else ''} = " if outputs else ""
         lines = ["    try:", "        step = take()"]
         lines += ["    except IndexError:", "        step = another()", "    try:"]
-        # The gradients that the function deletes at its begin are freed before new ones are made.
-        gone = [
-            x.ref.index
-            for x in self._found.effects
-            if x.ref.kind == "grad" and x.ref.index in self._found.gone and x.ref not in self._read
-            if x.ref.index < len(self._state.tensors)
-        ]
-        for i in gone:  # another thread's calls see that there is one
-            array: Any = self._state.tensors[i].tensor._grad._array  # type: ignore[union-attr]
-            empty = backend_of(array).namespace.zeros((0,), dtype=array.dtype)
-            lines.append(f"        t{i}._grad = {self._bind(untracked(empty))}")
         lines += ["        try:", f"            {left}step({', '.join(inputs)})"]
         lines += ["        except BaseException as error:"]
-        lines += [f"            t{i}._grad = None" for i in gone]
         # After a change in place the function would begin with what has changed.
         unless = f" and not {CHANGED}[0]" if self._alone else ""
         lines += [
@@ -434,8 +422,6 @@ class Binding:
                 parts.append(name if what.kind == "tensor" else f"{name}._grad")
             elif kind == "given":
                 parts.append(self._input(what))
-            elif kind == "leaf":
-                parts.append(f"a{what}")
             elif kind == "object":
                 parts.append(self._bind(self._state.objects[what]))
             else:

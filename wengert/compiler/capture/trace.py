@@ -51,8 +51,6 @@ _LIKE = {name + "_like": name for name in ("empty", "full", "ones", "zeros")}
 
 _SEQUENCES = (tuple, list)
 _NO_PARAMETERS: Mapping[str, Any] = {}
-#: Arithmetic of integers that never fails.
-_COUNTING = frozenset({"number.add", "number.sub", "number.mul"})
 #: Types of operands that stand in instructions unchanged.
 _PLAIN = frozenset({int, float, str, bool, type(None)})
 
@@ -79,8 +77,6 @@ class Trace:
         self.refused: list[TraceError] = []
         self.draws = Draws()
         self.failed = ""  # the last failed call, for an error
-        #: Called once, before the first instruction that may fail.
-        self.begun: Callable[[], None] | None = None
         self._held: dict[int, Value] = {}  # constants by identity; `constants` keeps them alive
         self._ticks: list[int] = []  # the tape's clock at each instruction
         self._adjoints: dict[Line, Line] = {}  # a line as one of stage "backward"
@@ -303,9 +299,6 @@ class Trace:
         if parameters:
             parameters = {k: self.value(x) for k, x in parameters.items()}
         line, several = self._here or running_line(self._adjoint), isinstance(answer, _SEQUENCES)
-        if self.begun is not None and not (name in _COUNTING and results[0].dtype is int):
-            self.begun()
-            self.begun = None
         self.instructions.append(
             Instruction(name, function, given, parameters, results, several, pure, line)
         )
