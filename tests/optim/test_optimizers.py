@@ -509,7 +509,7 @@ def test_the_arithmetic_of_updates(backend: Backend, a: float, b: float) -> None
         np.testing.assert_allclose(host(axpby(xp, a, u, b, v)), a * x + b * y, rtol=1e-15)
     for add_squares in (kernels.add_squares, lambda xp, *rest: xp.add_squares(*rest)):
         found = host(add_squares(xp, a, u, b, v))
-        np.testing.assert_allclose(found, a * x + b * y**2, rtol=1e-15)
+        np.testing.assert_allclose(found, a * x + (b * y) ** 2, rtol=1e-15)
     for add_normalised in (kernels.add_normalised, lambda xp, *rest: xp.add_normalised(*rest)):
         found = host(add_normalised(xp, u, b, v, v * v, 0.125))
         np.testing.assert_allclose(found, x + b * y / (abs(y) + 0.125), rtol=1e-15)

@@ -45,7 +45,7 @@ class Counting(Optimizer):
 def _moments(xp: Any, g: Any, state: State, beta1: float, beta2: float) -> tuple[Any, Any]:
     """Adam's running moments, with one gradient more."""
     state["exp_avg"] = m = xp.axpby(beta1, state["exp_avg"], 1 - beta1, g)
-    state["exp_avg_sq"] = v = xp.add_squares(beta2, state["exp_avg_sq"], 1 - beta2, g)
+    state["exp_avg_sq"] = v = xp.add_squares(beta2, state["exp_avg_sq"], (1 - beta2) ** 0.5, g)
     return m, v
 
 
@@ -208,14 +208,16 @@ class NAdam(Counting):
         return {**super().init(xp, p, group), "mu_product": 1.0}
 
     def move(self, xp: Any, group: Group) -> Rule:
-        lr, eps, psi, betas = group["lr"], group["eps"], group["momentum_decay"], group["betas"]
+        lr, eps, (beta1, beta2) = group["lr"], group["eps"], group["betas"]
+        psi = group["momentum_decay"]
 
         def move(p: Any, g: Any, state: State) -> Any:
-            step, (m, v) = state["step"], _moments(xp, g, state, *betas)
-            mu, after = (betas[0] * (1 - 0.5 * 0.96 ** (t * psi)) for t in (step, step + 1))
+            step, (m, v) = state["step"], _moments(xp, g, state, beta1, beta2)
+            mu = beta1 * (1 - 0.5 * 0.96 ** (step * psi))
+            after = beta1 * (1 - 0.5 * 0.96 ** ((step + 1) * psi))
             state["mu_product"] = product = state["mu_product"] * mu
             ahead = xp.axpby(after / (1 - product * after), m, (1 - mu) / (1 - product), g)
-            return add_corrected(xp, p, -lr, ahead, v, 1 - betas[1] ** step, eps)
+            return add_corrected(xp, p, -lr, ahead, v, 1 - beta2**step, eps)
 
         return move
 

@@ -55,10 +55,10 @@ class RMSprop(Counting):
 
     def move(self, xp: Any, group: Group) -> Rule:
         lr, alpha, eps = group["lr"], group["alpha"], group["eps"]
-        momentum, centered = group["momentum"], group["centered"]
+        momentum, centered, fresh = group["momentum"], group["centered"], (1 - alpha) ** 0.5
 
         def move(p: Any, g: Any, state: State) -> Any:
-            state["square_avg"] = v = xp.add_squares(alpha, state["square_avg"], 1 - alpha, g)
+            state["square_avg"] = v = xp.add_squares(alpha, state["square_avg"], fresh, g)
             if centered:
                 state["grad_avg"] = mean = xp.axpby(alpha, state["grad_avg"], 1 - alpha, g)
                 v = xp.subtract(v, xp.multiply(mean, mean))
@@ -150,13 +150,14 @@ class Adadelta(Counting):
 
     def move(self, xp: Any, group: Group) -> Rule:
         lr, rho, eps = group["lr"], group["rho"], group["eps"]
+        fresh = (1 - rho) ** 0.5
 
         def move(p: Any, g: Any, state: State) -> Any:
             held = state["acc_delta"]
-            state["square_avg"] = v = xp.add_squares(rho, state["square_avg"], 1 - rho, g)
+            state["square_avg"] = v = xp.add_squares(rho, state["square_avg"], fresh, g)
             ratio = xp.divide(xp.sqrt(xp.add(held, eps)), xp.sqrt(xp.add(v, eps)))
             step = xp.multiply(ratio, g)
-            state["acc_delta"] = xp.add_squares(rho, held, 1 - rho, step)
+            state["acc_delta"] = xp.add_squares(rho, held, fresh, step)
             return xp.axpby(1, p, -lr, step)
 
         return move
