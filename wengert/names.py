@@ -448,11 +448,14 @@ HINTS: Final = {
 
 #: By class, PyTorch's keywords with what is said of them.
 KEYWORDS: Final = {
-    "Optimizer": dict.fromkeys(
-        ("foreach", "fused", "capturable", "differentiable"),
-        "which chooses among PyTorch's kernels: leave it out (wg.compile fuses the updates of all "
-        "parameters, on every backend)",
-    ),
+    "Optimizer": {
+        **dict.fromkeys(
+            ("foreach", "fused", "capturable", "differentiable"),
+            "which chooses among PyTorch's kernels: leave it out (wg.compile fuses the updates of "
+            "all parameters, on every backend)",
+        ),
+        "maximize": "which climbs: leave it out, and call (-objective).backward()",
+    },
     "AveragedModel": {
         "multi_avg_fn": "which is of lists: give avg_fn, which is of one parameter",
     },

@@ -73,7 +73,6 @@ DEFAULTS = {
     "eps": 1e-8,
     "full": False,
     "gain": 1.0,
-    "generator": None,
     "groups": 1,
     "ignore_index": -100,
     "inplace": False,
@@ -87,7 +86,6 @@ DEFAULTS = {
     "lr": 1e-3,
     "margin": 1.0,
     "max_val": 1.0,
-    "maximize": False,
     "mean": 0.0,
     "padding_idx": None,
     "freeze": True,
@@ -158,3 +156,7 @@ def test_pytorch_has_the_same_defaults(space, name):
             assert shared[parameter].__name__ == default.__name__
             continue
         assert shared.get(parameter, default) == default, parameter
+
+
+def test_the_signature_of_a_layer_is_that_of_its_base() -> None:
+    assert inspect.signature(nn.LSTM) == inspect.signature(nn.GRU)

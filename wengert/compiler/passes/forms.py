@@ -41,6 +41,7 @@ __all__ = [
     "getter",
     "put",
     "set_part",
+    "subtract_part",
     "taken",
 ]
 
@@ -85,6 +86,13 @@ def set_part(x: Any, value: Any, *, key: tuple[Any, ...]) -> Any:
     """A copy of ``x`` with ``x[key] = value``, for a key without arrays."""
     out = x.copy()
     out[key] = value
+    return out
+
+
+def subtract_part(x: Any, value: Any, *, key: tuple[Any, ...]) -> Any:
+    """A copy of ``x`` with ``x[key] -= value``, for a key without arrays."""
+    out = x.copy()
+    out[key] -= value
     return out
 
 
@@ -142,6 +150,7 @@ FORMS: dict[Callable[..., Any], Form] = {
     set_part: Form("{out}{key} = {1}", inside="only", statement=True),
     # In a recorded sweep it makes a new array, unlike in an eager one.
     add_part: Form("{out}{key} += {1}", inside="only", statement=True),
+    subtract_part: Form("{out}{key} -= {1}", inside="only", statement=True),
     np.zeros: Form("{out}.fill(0)", statement=True),
     # The backend's kernel, which copies small arrays.
     broadcast_to: Form("{out}[...] = {0}", statement=True),
