@@ -38,7 +38,7 @@ BUDGETS = {
     ("testing",): 5_000,
     ("compiler",): 10_730,
     ("distributed",): 1_372,
-    ("nn", "optim"): 10_822,
+    ("nn", "optim"): 10_781,
     ("torch",): 1_800,
     ("numpy",): 700,
     ("hips",): 390,
