@@ -59,7 +59,8 @@ def kron(a: Any, b: Any) -> Tensor:
 
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Tensor:
     """``np.trace``."""
-    if isinstance(a, Tensor) and a.ndim == 2 and (axis1, axis2, dtype) == (0, 1, None):
+    plain = isinstance(a, Tensor) and a.ndim == 2 and {*map(type, (axis1, axis2))} == {int}
+    if plain and (axis1, axis2, dtype) == (0, 1, None):
         return matrix_trace(a, offset=offset)
     return statistical.sum(cast(diagonal(a, offset, axis1, axis2), dtype), axis=-1)
 
