@@ -41,9 +41,9 @@ BUDGETS = {
     ("nn", "optim"): 11_309,
     ("torch",): 1_800,
     ("numpy",): 700,
-    ("hips",): 348,
+    ("hips",): 350,
     ("running",): 131,
-    ("scipy",): 2_735,
+    ("scipy",): 2_722,
 }
 #: What is read in a day beside `tape` and `interpreters`, and the most lines of all of it.
 READING = ("func.arguments", "func.forward", "func.reverse", "ops.define")
