@@ -87,10 +87,11 @@ def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     tensor([6.3464e-02, 3.4657e-01, 1.0000e+02])
     """
     x = wrapped(input)
-    if type(beta) is not float:
-        beta = operand(beta, x, "softplus", "beta")
-    if type(threshold) is not float:
-        threshold = operand(threshold, x, "softplus", "threshold")
+    plain = type(beta) is type(threshold) is float and beta == 1 and threshold >= 20
+    if plain and x.dtype.name == "float32":  # in which it is x beyond the threshold
+        return everyday.softplus(x)
+    beta = operand(beta, x, "softplus", "beta")
+    threshold = operand(threshold, x, "softplus", "threshold")
     scaled = ops.multiply(x, beta)
     straight = ops.greater(scaled, threshold)
     if isinstance(beta, Tensor):  # an infinity beyond the threshold has no part in its derivative
