@@ -158,8 +158,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item, name in named:
         if name:
             item.add_marker("backend")
-        if name == "cupy":
-            item.add_marker("cupy")
+        if name in ("cupy", "numpy"):
+            item.add_marker(name)
         if SIMULATED in (config.getoption("wengert_backends") or ""):
             item.add_marker(pytest.mark.skip(reason="no wheel of CuPy is installed"))
         if name == "cupy" and "linalg.eig" in item.nodeid.replace("vals", "") and _lacks_eig():

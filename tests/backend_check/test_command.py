@@ -1,12 +1,8 @@
 """``python -m backend_check``: what agrees, what a library gets wrong, and its record."""
 
 import importlib.util
-import os
-import re
 import signal
-import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -18,12 +14,9 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from backend_check import records
-from backend_check.checks import SCENES, Outcome, _weights, compare, scenes
+from backend_check.checks import SCENES, compare, scenes
 from backend_check.command import main
 from backend_check.comparisons import Comparisons, difference
-from backend_check.report import Findings, rst, text
-from backend_check.time_limit import time_limit
 from tests.backends import tiny
 from wengert.backends import get_backend, namespaces, registry
 from wengert.tape.primitive import PRIMITIVES
@@ -42,22 +35,6 @@ def test_numpy_agrees_with_itself(capsys: pytest.CaptureFixture[str]) -> None:
         ["all", "3/3", "3/3", *["2/2"] * 5],
     ]
     assert (before.exp is np.exp) == (namespaces[np.ndarray].exp is np.exp)  # no longer watched
-
-
-@pytest.mark.parametrize("dtype", ["float32", "complex64", "complex128"])
-def test_cotangents_have_both_parts_of_complex_numbers(dtype: str) -> None:
-    found = _weights(np.zeros((2, 3), dtype))
-    assert (found.dtype, found.shape) == (dtype, (2, 3))
-    assert found.real.all() and found.imag.all() == ("complex" in dtype)
-
-
-def test_the_record_of_a_known_library_is_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "record.py"
-    assert main(["array_api_strict", "--only", "exp", "--write", str(path)]) == 0
-    assert capsys.readouterr().out.startswith(f"written: {path}\n")
-    assert "BACKEND = " in path.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", SCENES)
@@ -163,50 +140,6 @@ def test_a_library_without_a_record(
     assert "tanh" in written and "# The standard's functions that it has not" in written
 
 
-@pytest.mark.slow
-def test_a_namespace_in_the_user_s_own_folder_is_a_library(tmp_path: Path) -> None:
-    """What its functions do beside computing is no reason to run eagerly."""
-    (tmp_path / "own_library.py").write_text(
-        "from array_api_strict import *\n"
-        "import array_api_strict as strict\n"
-        "calls = []\n"
-        "def exp(x, /):\n"
-        "    calls.append(x.shape)\n"
-        "    return strict.exp(x)\n"
-    )
-    command = [sys.executable, "-m", "backend_check", "own_library", "--only", "exp"]
-    root = str(Path(wg.__file__).parents[1])
-    done = subprocess.run(
-        command,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": root},
-        capture_output=True,
-        text=True,
-    )
-    assert not done.returncode, done.stdout + done.stderr
-    assert 'packages = ("own_library",)' in done.stdout
-
-
-def test_a_record_has_the_device_of_the_arrays(
-    awkward: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Awkward, "conforming", True)  # they have a device, and the library no list
-    record = records.write_record("awkward_library", "awkward", "3.1", records.probe(awkward))
-    backend = records.run_record(record, "awkward")
-    array = backend.from_numpy(np.zeros(2))
-    assert backend.devices() == [backend.device(array)] == ["tiny"]
-    assert backend.parse_device("tiny") == "tiny"
-
-
-def test_a_function_by_another_name_with_other_arguments_is_lacking(awkward: ModuleType) -> None:
-    for name, older in (("permute_dims", "transpose"), ("matrix_transpose", "swapaxes")):
-        setattr(awkward, older, getattr(awkward, name))
-        delattr(awkward, name)
-    found = records.probe(awkward)
-    assert found.older == {"pow": "power"}
-    assert {"tanh", "permute_dims", "matrix_transpose"} <= {*found.lacking}
-
-
 def test_what_a_library_refuses_is_told_with_the_remedy(
     awkward: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,21 +164,6 @@ def test_a_missing_function_inside_of_a_rule_is_named(
         wg.sum(wg.sin(x)).backward()
 
 
-CHECKED = [
-    "F.gaussian_nll_loss",
-    *(
-        pytest.param(f"F.{name}", marks=pytest.mark.slow)
-        for name in ("binary_cross_entropy", "cross_entropy", "embedding")
-    ),
-]
-
-
-@pytest.mark.parametrize("name", CHECKED)
-def test_functions_that_look_at_values_are_compiled(name: str) -> None:
-    """Their checks are given arrays of the library, which may lack NumPy's methods."""
-    assert compare(name, "array_api_strict")["compiled"].verdict == "ok"
-
-
 def test_a_function_that_can_not_be_compiled_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     from wengert.nn.functional import regression
 
@@ -266,18 +184,6 @@ def test_comparisons_tell_what_differs() -> None:
         assert compare("isin", "array_api_strict")["values"].verdict == "fails"
     assert compared.faults["isin"].call == "isin(float64 (2, 3), float64 (2, 3))"
     assert compared.faults["isin"].why.startswith("TypeError: Only integer")
-
-
-def test_comparisons_do_not_tell_numpy_the_device(
-    awkward: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(awkward, "zeros", awkward.ones)
-    record = records.write_record("awkward_library", "awkward", "3.1", records.probe(awkward))
-    backend = records.run_record(record, "awkward")
-    with Comparisons(backend) as compared:
-        backend.namespace.zeros(2, dtype=awkward.float64, device="tiny")
-    told = {name: fault.why for name, fault in compared.faults.items()}
-    assert told == {"zeros": "[1, 1] instead of [0, 0]"}
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timers")
@@ -302,27 +208,6 @@ def test_a_function_that_never_answers_is_told_and_the_rest_checked(
     assert len(asked) < 10
     assert signal.getsignal(signal.SIGALRM) is before
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
-
-
-def test_a_limit_that_is_not_reached_changes_nothing() -> None:
-    with time_limit(60):
-        found = [1]
-    assert found == [1]
-    thread = threading.Thread(target=lambda: time_limit(60).__enter__())
-    thread.start()  # which may not set timers
-    thread.join()
-
-
-def test_slow_calls_are_compared_in_part(capsys: pytest.CaptureFixture[str]) -> None:
-    backend = get_backend("array_api_strict")
-    with Comparisons(backend, seconds=0) as compared:
-        compare("sin", "array_api_strict")
-        assert {"sin", "cos"} <= compared.unfinished
-        assert compare("isin", "array_api_strict")["values"].verdict == "fails"
-        assert "isin" in compared.faults  # the first call is compared
-    found = Findings("a library", {}, {}, {}, sorted(compared.unfinished))
-    for report in (text, rst):
-        assert "not all of its own calls were compared" in report(found)
 
 
 def test_differences() -> None:
@@ -351,20 +236,6 @@ def test_usage(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["numpy", "--only", "sine"])
     assert "there is no function 'sine'" in capsys.readouterr().err
-
-
-def test_the_functions_that_disagree_are_indented_in_each_line() -> None:
-    names = [
-        f"{inverse}{name}{more}"
-        for name in ("sin", "cos", "tan")
-        for inverse in ("", "a")
-        for more in ("", "h")
-    ]
-    wrong = {name: {"values": Outcome("differs", "2 instead of 1")} for name in names}
-    _, told = text(Findings("a library", wrong, {}, {})).split("differs: 2 instead of 1\n")
-    lines = told.splitlines()
-    assert len(lines) > 1
-    assert all(re.match(r" {6}\S", line) and len(line) <= 98 for line in lines)
 
 
 def test_the_command_s_old_place_says_where_it_is(capsys: pytest.CaptureFixture[str]) -> None:

@@ -226,40 +226,6 @@ def test_tangents_on_another_backend():
         func.jvp(lambda x: x, (np.ones(2),), (other,))
 
 
-@pytest.mark.parametrize(
-    "mode", [wg.no_grad, wg.inference_mode, lambda: wg.set_grad_enabled(False), wg.enable_grad]
-)
-def test_transforms_work_in_every_mode(mode):
-    x, t = tensor([1.0, 2.0], requires_grad=True), tensor([3.0, 5.0])
-
-    def cube(x):
-        return wg.sum(x**3)
-
-    with mode():
-        recorded = wg.is_grad_enabled()
-        answers = [
-            func.jvp(cube, (x,), (t,))[1],
-            func.linearize(cube, x)[1](t),
-            wg.sum(func.jacfwd(cube)(x) * t),
-            wg.sum(func.hvp(cube, (x,), (t,))[0]),
-            wg.sum(func.ggnvp(lambda x: x**2, None, (x,), (t,))[0]),
-            func.jvp(lambda x: func.jvp(cube, (x,), (t,))[1], (x,), (t,))[1],
-        ]
-    # 3 x² t, the same, the same; 6 x t; 4 x² t; 6 x t²
-    assert [a.item() for a in answers] == [69, 69, 69, 78, 92, 354]
-    assert all(a.requires_grad is recorded for a in answers)
-
-
-def test_what_no_grad_computes_is_constant_in_forward_mode_too():
-    def f(x):
-        with wg.no_grad():
-            held = x**2
-        return held * x
-
-    assert func.jvp(f, (2.0,), (1.0,)) == (8, 4)
-    assert func.grad(f)(2.0) == 4
-
-
 def threes(g: Any) -> Any:
     """A cotangent of 3, which is computed from nothing."""
     return wg.full(g.shape, 3.0, dtype=g.dtype)
@@ -308,42 +274,6 @@ def test_tangents_through_a_sweep_in_which_a_rule_answers_with_a_constant(rule, 
 
 
 # -- jacfwd --------------------------------------------------------------------------------------
-
-
-def test_jacfwd_is_the_jacobian_in_kind(backend):
-    x = raw(backend, [[1.0, 2.0], [3.0, 4.0]])
-
-    def f(x):
-        return wg.sum(x**2, axis=0) * x[0, 1]
-
-    found = func.jacfwd(f)(x)
-    assert type(found) is type(x)
-    assert host(found).shape == (2, 2, 2)
-    close(found, func.jacrev(f)(x))
-    for size in (1, 3, 100):
-        np.testing.assert_array_equal(host(func.jacfwd(f, chunk_size=size)(x)), host(found))
-
-
-def test_jacfwd_of_trees_and_argnums():
-    def f(a, b, c):
-        return {"y": a["u"] * b, "z": wg.sum(b) * c}
-
-    a, b, c = {"u": np.array([1.0, 2.0])}, np.array([3.0, 4.0]), 5.0
-    found = func.jacfwd(f, argnums=(0, -1))(a, b, c)
-    assert found["y"][0]["u"].tolist() == [[3, 0], [0, 4]]
-    assert found["y"][1].tolist() == [0, 0]
-    assert found["z"][0]["u"].tolist() == [0, 0]
-    assert float(found["z"][1]) == 7
-    assert func.jacfwd(f, argnums=1)(a, b, c)["z"].tolist() == [5, 5]
-    assert func.jacfwd(lambda x: x**2)(3.0) == 6
-    found, aux = func.jacfwd(lambda x: (x**2, x), has_aux=True)(3.0)
-    assert (found, aux) == (6, 3)
-
-
-def test_jacfwd_of_nothing():
-    assert func.jacfwd(lambda x: x)(np.zeros((0, 2))).shape == (0, 2, 0, 2)
-    assert func.jacfwd(lambda x: wg.sum(x))(np.zeros(0)).shape == (0,)
-    assert func.jacfwd(lambda x: x[:0])(np.zeros(2)).shape == (0, 2)
 
 
 def test_jacfwd_calls_the_function_once_for_each_chunk() -> None:

@@ -66,13 +66,6 @@ def test_what_does_not_fit_is_an_error(given: Any, options: Any, error: Any, tex
     assert values(net.weight) == [1.0, 2.0]
 
 
-def test_missing_names_are_told_in_the_order_of_the_modules() -> None:
-    net = nn.Sequential(Scale(), Scale())
-    told = r"Missing key\(s\): '0\.steps', '1\.weight', '1\.steps'\.$"
-    with pytest.raises(RuntimeError, match=told):
-        func.functional_call(net, {"0.weight": wg.ones(2)}, wg.ones(2), strict=True)
-
-
 def test_tied_parameters() -> None:
     net = nn.Sequential(Scale(), Scale())
     net[1].weight = net[0].weight
@@ -137,33 +130,6 @@ def test_compiled() -> None:
             k: values(v) for k, v in expected.items()
         }
     assert len(list(net.parameters())) == 4
-
-
-@pytest.mark.oracle
-def test_as_pytorch() -> None:
-    torch = pytest.importorskip("torch")
-    theirs = torch.nn.Sequential(
-        torch.nn.Linear(2, 3), torch.nn.Tanh(), torch.nn.Linear(3, 1)
-    ).double()
-    ours = network()
-    given = {name: p.detach().numpy() * 2 for name, p in theirs.named_parameters()}
-    x = np.asarray([[0.3, -0.2]])
-
-    def a(p: Any) -> Any:
-        return wg.sum(func.functional_call(ours, p, wg.asarray(x)) ** 3)
-
-    def b(p: Any) -> Any:
-        return (torch.func.functional_call(theirs, p, torch.tensor(x)) ** 3).sum()
-
-    found = func.hessian(a)({k: wg.asarray(v) for k, v in given.items()})
-    expected = torch.func.jacrev(torch.func.jacrev(b))(
-        {k: torch.tensor(v) for k, v in given.items()}
-    )
-    for row in expected:
-        for column in expected[row]:
-            np.testing.assert_allclose(
-                values(found[row][column]), expected[row][column], rtol=1e-10, atol=1e-13
-            )
 
 
 class Listed(nn.Module):

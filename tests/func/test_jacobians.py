@@ -9,7 +9,6 @@ import wengert as wg
 from tests.func.operations import Cube
 from wengert.backends import Backend
 from wengert.func import grad, jacobians, vjp
-from wengert.func.forward import jvp
 from wengert.func.jacobians import hessian, jacfwd, jacobian, jacrev
 
 ALL = pytest.mark.parametrize("transform", [jacrev, jacfwd, jacobian])
@@ -322,12 +321,6 @@ def test_a_mistake_in_the_second_call_is_told() -> None:
         jacobian(lambda x: wg.concat([Wrong.apply(x)] * 2))(np.ones(60))
 
 
-def test_the_tape_and_gradients_are_left_alone() -> None:
-    x = wg.ones(3, requires_grad=True)
-    jacrev(lambda x: x**2)(x)
-    assert x.grad is None
-
-
 @pytest.mark.parametrize("transform", [jacrev, jacobian, hessian])
 def test_misuse_is_explained(transform: Any) -> None:
     with pytest.raises(TypeError, match="takes a function"):
@@ -394,21 +387,6 @@ def test_results_are_off_the_tape_unless_they_lead_outside() -> None:
     assert not jacrev(curve)(point.detach()).requires_grad
 
 
-def test_forward_through_rows() -> None:
-    x, t = arrays((3,), (3,))
-    value, tangent = jvp(jacrev(curve), (x,), (t,))
-    close(value, jacrev(curve)(x))
-    close(tangent, jacrev(jacrev(curve))(x) @ t)
-
-
-def test_rows_through_a_transform_inside() -> None:
-    """The function takes a derivative itself, forward and by a sweep."""
-    (x,) = arrays((3,))
-    ones = np.ones(3)
-    close(jacrev(lambda x: jvp(lambda y: y**3, (x,), (wg.asarray(ones),))[1])(x), np.diag(6 * x))
-    close(jacrev(grad(lambda x: wg.sum(x**3)))(x), np.diag(6 * x))
-
-
 # -- Hessians ------------------------------------------------------------------------------------
 
 
@@ -449,47 +427,7 @@ def test_hessian_of_one_tensor_twice() -> None:
         close(found, np.diag(6 * x))
 
 
-def test_third_derivatives() -> None:
-    (x,) = arrays((3,))
-    third = jacrev(hessian(lambda x: wg.sum(x**4)))(x)
-    expected = np.zeros((3, 3, 3))
-    for i in range(3):
-        expected[i, i, i] = 24 * x[i]
-    close(third, expected)
-    close(grad(lambda x: wg.sum(hessian(lambda x: wg.sum(x**4))(x)))(x), 24 * x)
-
-
 # -- oracles -------------------------------------------------------------------------------------
-
-
-@pytest.mark.oracle
-@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
-@pytest.mark.parametrize(
-    ("name", "transform"), [("jacrev", jacrev), ("jacfwd", jacfwd), ("hessian", hessian)]
-)
-def test_against_torch(name: str, transform: Any) -> None:
-    torch = pytest.importorskip("torch")
-    x, w = arrays((4, 3), (3, 2))
-
-    def f(xp: Any) -> Any:
-        return lambda x, w: xp.exp(-((x @ w) ** 2)) * xp.sum(x)
-
-    found = transform(f(wg), argnums=(0, 1))(x, w)
-    given = torch.asarray(x), torch.asarray(w)
-    check_trees(found, getattr(torch.func, name)(f(torch), argnums=(0, 1))(*given))
-
-
-def check_trees(found: Any, expected: Any) -> None:
-    if isinstance(expected, dict):
-        assert found.keys() == expected.keys()
-        for key in expected:
-            check_trees(found[key], expected[key])
-    elif isinstance(expected, tuple):
-        assert len(found) == len(expected)
-        for one, other in zip(found, expected, strict=True):
-            check_trees(one, other)
-    else:
-        close(found, np.asarray(expected))
 
 
 @pytest.mark.parametrize(("cache", "sweeps"), [(10**9, 1), (80, 3), (1, 5)])

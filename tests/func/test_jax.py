@@ -144,28 +144,12 @@ COMPLEX = {
     "complex and real": Case(lambda xp, z, x: z * x[:2] * 1j + xp.conj(z), (Z, X)),
 }
 
-#: Functions of one number, differentiated again and again.
-NESTED = {
-    "product": Case(lambda xp, x: xp.sin(x) * xp.exp(x), (0.7,)),
-    "logarithm": Case(lambda xp, x: xp.log(1 + x**2) ** 3, (0.7,)),
-    "arrays inside": Case(
-        lambda xp, x: xp.sum(xp.cumulative_sum(xp.stack([x, x**2, xp.sin(x)])) ** 2), (0.7,)
-    ),
-    "determinant": Case(
-        lambda xp, x: xp.linalg.det(xp.stack([xp.stack([x, x**3]), xp.stack([xp.cos(x), x])])),
-        (0.7,),
-    ),
-    "branch": Case(lambda xp, x: x**4 * (xp.sin(x) if x > 0 else x), (0.7,)),
-    "integral": Case(lambda xp, x: logistic_map(xp, 3 * x, x), (0.7,)),
-}
-
 REAL = SCALAR | ARRAYS
 ALL = {
     **REAL,
     **{f"holomorphic {name}": case for name, case in HOLOMORPHIC.items()},
     **{f"complex {name}": case for name, case in COMPLEX.items()},
 }
-assert len(ALL) + len(NESTED) >= 30
 
 
 @pytest.fixture(autouse=True)
@@ -297,39 +281,3 @@ def test_jacobians_of_holomorphic_functions(name: str, jax: Any) -> None:
 def slope(jvp: Any, f: Any) -> Any:
     """The derivative of a function of one number by forward mode."""
     return lambda x: jvp(f, (x,), (1.0 if isinstance(x, float) else x * 0 + 1,))[1]
-
-
-@pytest.mark.parametrize("name", NESTED)
-def test_third_derivatives(name: str, jax: Any) -> None:
-    """grad of grad of grad, and forward and reverse mode in turn."""
-    case = NESTED[name]
-    ours, theirs = pair(case, jax)
-    (x,) = case.args
-    forward = functools.partial(slope, func.jvp)
-    nests = [
-        [func.grad] * 3,
-        [forward, func.grad, func.grad],
-        [func.grad, forward, func.grad],
-        [func.grad, func.grad, forward],
-        [forward, forward, func.grad],
-        [forward] * 3,
-        [func.jacfwd, func.jacrev, func.grad],
-        [func.grad, func.jacfwd, func.jacrev],
-    ]
-    for order in range(1, 4):
-        theirs = jax.grad(theirs)
-        expected = float(theirs(x))
-        for nest in nests:
-            f = ours
-            for derive in nest[:order]:
-                f = derive(f)
-            assert float(f(x)) == pytest.approx(expected, rel=1e-11), (order, nest)
-
-
-def test_third_derivative_of_arrays_in_trees(jax: Any) -> None:
-    """A tensor of third derivatives, by three different transforms."""
-    case = SCALAR["dict of lists"]
-    ours, theirs = pair(case, jax)
-    expected = jax.jacfwd(jax.hessian(theirs))(*case.args)
-    compare(func.jacfwd(func.hessian(ours))(*case.args), expected, 1e-11)
-    compare(func.jacrev(func.jacfwd(func.grad(ours)))(*case.args), expected, 1e-11)

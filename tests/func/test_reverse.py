@@ -17,15 +17,6 @@ def cube(x: Any) -> Any:
     return x**3
 
 
-def test_any_order() -> None:
-    f = func.grad(func.grad(func.grad(lambda x: wg.sin(x) * x**2)))
-    # (x² sin x)''' = 6 cos x - 6 x sin x - x² cos x
-    x = 0.7
-    expected = 6 * np.cos(x) - 6 * x * np.sin(x) - x**2 * np.cos(x)
-    assert f(x) == pytest.approx(expected, rel=1e-14)
-    assert float(f(wg.asarray(x, dtype=wg.float64))) == pytest.approx(expected, rel=1e-14)
-
-
 def test_arguments_of_nested_functions_are_told_apart() -> None:
     """A classic: d/dx (x d/dy (x + y)) is 1, not 2."""
     assert func.grad(lambda x: x * func.grad(lambda y: x + y)(1.0))(1.0) == 1.0
@@ -58,31 +49,6 @@ def test_no_grad_field_changes() -> None:
     pullback(wg.ones(2))
     assert x.grad is None
     assert w.grad is None
-
-
-@pytest.mark.parametrize(
-    "mode", [wg.no_grad, wg.inference_mode, lambda: wg.set_grad_enabled(False)]
-)
-def test_transforms_work_in_every_mode(mode: Any) -> None:
-    x = wg.asarray(2.0, dtype=wg.float64).requires_grad_()
-    with mode():
-        gradient = func.grad(cube)(x)
-        second = func.grad(func.grad(cube))(x)
-        value, pullback = func.vjp(cube, x)
-        (third,) = pullback(wg.asarray(1.0, dtype=wg.float64))
-        assert not wg.is_grad_enabled()
-    assert (float(gradient), float(second), float(value), float(third)) == (12, 12, 8, 12)
-    assert not any(t.requires_grad for t in (gradient, second, value, third))
-
-
-def test_no_grad_in_the_function_stands() -> None:
-    def f(x: Any) -> Any:
-        with wg.no_grad():
-            factor = x**2
-        return x * factor
-
-    assert func.grad(f)(3.0) == 9.0
-    assert func.grad(wg.no_grad()(cube))(3.0) == 0.0
 
 
 def test_argnums() -> None:
@@ -279,14 +245,6 @@ def test_results_that_are_no_real_scalar(transform: Any) -> None:
         transform(lambda x: np.ones(()))(1.0)
     with pytest.raises(TypeError, match=r"dtype int64, .* has_aux=True"):
         transform(lambda x: wg.argmax(x))(np.ones(3))
-
-
-@pytest.mark.parametrize(
-    "transform", [func.grad, func.value_and_grad, func.elementwise_grad, func.vjp]
-)
-def test_what_is_no_function(transform: Any) -> None:
-    with pytest.raises(TypeError, match=f"{transform.__name__} takes a function, not float"):
-        transform(3.0)
 
 
 def test_aux_that_is_missing() -> None:

@@ -468,14 +468,3 @@ def test_what_was_made_under_no_grad_is_linear_in_what_it_is_given(transform: st
         with pytest.raises(RuntimeError, match="call vjp outside of no_grad"):
             closed(g)
         assert not closed(ones)[0].requires_grad
-
-
-def test_hessian_products_under_no_grad_inside() -> None:
-    def f(x):
-        with wg.no_grad():
-            c = x * x
-        return x * c
-
-    assert func.hvp(f, (3.0,), (1.0,)) == (0.0,)
-    assert func.hessian(f)(3.0) == 0.0
-    assert func.jvp(func.grad(f), (3.0,), (1.0,)) == (9.0, 0.0)

@@ -2,10 +2,6 @@
 
 Each is run by Wengert on NumPy in reverse and forward mode and compared with PyTorch; a part is run
 on other backends, too. Programs that differ are printed as snippets to paste, the shortest first.
-
-With ``--scales`` programs have scales from 1e-30 to 1e30 among their constants, and half precision
-among their dtypes. They are judged by PyTorch in float64 (`tests/fuzz/rounding.py` has the bounds),
-and what is wrong is reduced to a few lines. ``--backends torch,jax`` are the others then.
 """
 
 import argparse
@@ -33,12 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--no-forward", action="store_true", help="reverse mode alone")
     parser.add_argument("--avoid", default="", help="recipes to leave out")
     parser.add_argument("--show", type=int, default=3, help="snippets to print of each kind")
-    parser.add_argument("--scales", action="store_true", help="and half precision; see above")
     chosen = parser.parse_args(arguments)
-    if chosen.scales:
-        from tests.fuzz.scales import block as judged  # PyTorch is not needed for the others
-    else:
-        judged = block
     options = {
         "oracle": not chosen.no_oracle,
         "forward": not chosen.no_forward,
@@ -54,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
         chosen.jobs, mp_context=get_context("spawn"), initializer=faulthandler.enable
     )
     with pool:
-        jobs = [pool.submit(judged, seeds, chosen.every, dict(options)) for seeds in blocks]
+        jobs = [pool.submit(block, seeds, chosen.every, dict(options)) for seeds in blocks]
         for i, job in enumerate(jobs, 1):
             more, findings = job.result()
             counts.update(more)

@@ -36,7 +36,6 @@ class Program(NamedTuple):
     outputs: list[tuple[str, str]]  # a name, and how it is weighed in the loss
     special: str  # "": values of no account; "kinks": zeros and ties; "wild": infinities and nan
     features: frozenset[str]
-    dtype: str = ""  # of a program of scales; bfloat16, which NumPy has not, is kept in float32
 
     @property
     def source(self) -> str:
@@ -59,11 +58,9 @@ class Program(NamedTuple):
             .replace("nan", "np.nan")
             .replace("inf", "np.inf")
         )
-        judge = "scales" if self.dtype else "judge"
-        dtype = f", {self.dtype!r}" if self.dtype else ""
         return (
-            f"# seed {self.seed}\nimport numpy as np\nfrom tests.fuzz.{judge} import show\n"
-            f"{arrays}\n{self.source}show(program, [{', '.join(self.inputs)}]{dtype})\n"
+            f"# seed {self.seed}\nimport numpy as np\nfrom tests.fuzz.judge import show\n"
+            f"{arrays}\n{self.source}show(program, [{', '.join(self.inputs)}])\n"
         )
 
 

@@ -260,17 +260,6 @@ def test_a_line_that_runs_again_is_counted() -> None:
     assert " times)" not in str(breaks[1])
 
 
-def test_a_sequence() -> None:
-    x = leaf(1.0)
-    with graph_breaks() as breaks:
-        x.detach()
-        wg.floor(x)
-    assert [one.kind for one in breaks] == ["detach", "zero"]
-    assert [one.kind for one in breaks[1:]] == ["zero"]
-    assert breaks[-1] in breaks
-    assert str(breaks).count("help: ") == 2
-
-
 # -- it leaves no trace ----------------------------------------------------------------------------
 
 
@@ -282,16 +271,6 @@ def test_nobody_is_told_afterwards() -> None:
     with pytest.raises(ZeroDivisionError), graph_breaks():
         raise ZeroDivisionError
     assert not observing
-
-
-def test_nested_blocks_both_see() -> None:
-    x = number()
-    with graph_breaks() as outer:
-        float(x)
-        with graph_breaks() as inner:
-            x.detach()
-    assert [one.kind for one in outer] == ["number", "detach"]
-    assert [one.kind for one in inner] == ["detach"]
 
 
 def test_another_thread_is_not_looked_at() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import wengert as wg
 from tests.catalogue.table import TABLE
-from tests.ops.cases import SCALE, Entry, apply, check_examples, function, leaves, whole
+from tests.ops.cases import SCALE, Entry, apply, check_examples, function, leaves
 from tests.ops.watching import Call, watched
 from wengert.backends import Backend, backend_of, dtype_of, namespaces
 from wengert.func.jacobians import identity
@@ -56,14 +56,6 @@ def like(x: Any, values: np.ndarray) -> Any:
     backend = backend_of(x)
     made = backend.from_numpy(np.asarray(values), backend.device(x))
     return made if made.dtype == x.dtype else namespaces[type(x)].astype(made, x.dtype)
-
-
-def varied(x: Any) -> list[Any]:
-    """Members of a batch that are valid where an array is: scaled a little, or turned around."""
-    values = host(x)
-    if dtype_of(x.dtype).inexact:
-        return [like(x, values * (1 - 1e-3 * i)) for i in range(COUNT)]
-    return [like(x, values[::-1] if i == 1 and values.ndim else values) for i in range(COUNT)]
 
 
 def normals(random: np.random.Generator, x: Any) -> list[Any]:
@@ -114,48 +106,6 @@ def arrays_of(call: Call) -> list[int]:
 
 def several(call: Call, out: Any) -> tuple[Any, ...]:
     return tuple(out) if call.primitive.several else (out,)
-
-
-@pytest.mark.parametrize(("name", "kind"), whole(ROWS, lambda name: PRIMITIVES[name].batch))
-def test_a_batch_gives_what_its_members_give(name, kind, backend):
-    """Each array input alone is a batch, and all of them are."""
-    if name in FREE:
-        pytest.skip("its results have no place in an array, or are random")
-    entry = TABLE[name]
-
-    def check(case):
-        for call in calls_of(name, entry, case):
-            places = arrays_of(call)
-            xp = namespaces[type(call.inputs[places[0]])]
-            kernel = call.primitive.kernels[type(call.inputs[places[0]])]
-            for chosen in {*[(i,) for i in places], tuple(places)}:
-                level = new_level()
-                variants = {i: varied(call.inputs[i]) for i in chosen}
-                one_by_one = [
-                    several(
-                        call,
-                        kernel(
-                            *[
-                                variants[i][m] if i in variants else x
-                                for i, x in enumerate(call.inputs)
-                            ],
-                            **call.parameters,
-                        ),
-                    )
-                    for m in range(COUNT)
-                ]
-                if len({tuple(y.shape for y in ys) for ys in one_by_one}) > 1:
-                    continue  # by masks of different sizes
-                batch = [
-                    together(variants[i], level) if i in variants else x
-                    for i, x in enumerate(call.inputs)
-                ]
-                found = several(call, call.primitive.kernels[Batched](*batch, **call.parameters))
-                for position, y in enumerate(found):
-                    check_equal(y, [ys[position] for ys in one_by_one], level)
-            assert not xp.records
-
-    run(name, kind, backend, check)
 
 
 class Likeness:

@@ -1,12 +1,6 @@
 """The edits are those that are meant, and are told by whether a test notices them."""
 
 import ast
-import os
-import subprocess
-import sys
-from pathlib import Path
-
-import pytest
 
 from tests.mutation.__main__ import OTHERS, ROOT
 from tests.mutation.mutants import mutants
@@ -36,32 +30,6 @@ def of_each_kind(x):
 
 seen = []
 '''
-SMALL = """\
-def half(x):
-    if x < 0:
-        raise ValueError
-    seen.append(x)
-    return x // 2
-
-
-seen = []
-"""
-TESTS = """\
-from wengert.tape.numbers import half
-
-
-def test_half():
-    assert half(5) == 2
-"""
-CHOICE = """\
-def pytest_addoption(parser):
-    parser.addoption("--quick", action="store_true")
-"""
-
-
-def write(root: Path, path: str, text: str) -> None:
-    (root / path).parent.mkdir(parents=True, exist_ok=True)
-    (root / path).write_text(text)
 
 
 def test_every_edit_of_a_function() -> None:
@@ -93,29 +61,3 @@ def test_every_edit_of_a_function() -> None:
 
 def test_what_is_for_other_libraries_is_there() -> None:
     assert [path for path in OTHERS if not (ROOT / path).exists()] == []
-
-
-@pytest.mark.slow
-def test_what_tests_notice_is_told(tmp_path: Path) -> None:
-    for name in ("__init__", "__main__", "mutants"):
-        here = f"tests/mutation/{name}.py"
-        write(tmp_path, here, (ROOT / here).read_text())
-    write(tmp_path, "tests/__init__.py", "")
-    write(tmp_path, "conftest.py", CHOICE)
-    write(tmp_path, "pyproject.toml", '[tool.pytest.ini_options]\npythonpath = ["."]\n')
-    write(tmp_path, "wengert/__init__.py", "")
-    write(tmp_path, "wengert/tape/__init__.py", "")
-    write(tmp_path, "wengert/tape/numbers.py", SMALL)
-    write(tmp_path, "tests/tape/test_numbers.py", TESTS)
-    command = [sys.executable, "-m", "tests.mutation"]
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    run = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
-    assert run.returncode == 1, run.stderr
-    assert "numbers.py:4: survived\n- seen.append(x)\n+ pass" in run.stdout
-    assert "- raise ValueError\n+ pass" in run.stdout
-    # Negating the condition, and two edits of the quotient; not what happens at 0, or is not seen.
-    assert run.stdout.splitlines()[-3:-1] == ["tape                 4         4"] + [
-        "all                  4         4"
-    ]

@@ -30,41 +30,24 @@ def arguments() -> dict[str, Any]:
     }
 
 
-ROWS = """
-n.array([s, 2.0, s * s])
-n.array([[s, 1], [v[0], v[1]]])
-n.array([v, w])
-n.array(v, dtype=n.float32)
-n.array(v, ndmin=2)
-n.array([s])
-n.asarray([s, s])
-n.asarray(v)
+#: Calls that NumPy's protocols make on Tensors, too: `tests/interplay/test_numpy.py` walks them.
+OF_NUMPY = """
 n.copy(v)
-n.full(3, s)
-n.full((2, 2), s)
 n.full_like(v, s)
-n.zeros_like(v)
-n.ones_like(h)
-n.empty_like(x).shape
 n.linspace(0, s, 5)
 n.linspace(s, 2, 4, endpoint=False)
 n.linspace(s, 7.0, num=3, retstep=True)
 n.linspace(v, w, 4)
 n.linspace(v, w, 4, axis=-1)
-n.arange(s, 5)
-n.arange(0, 2, s)
 n.logspace(0, s, 4)
 n.logspace(0, s, 4, base=2)
 n.geomspace(s, 20, 4)
 n.geomspace(-s, -20, 4)
-n.eye(3) * s
-n.identity(2) * s
 n.diag(v)
 n.diag(x)
 n.vander(v)
 n.vander(v, 3)
 n.vander(v, 3, increasing=True)
-n.tri(3) * a
 n.exp(x)
 n.sin(x) + n.cos(y)
 n.add(x, y)
@@ -86,33 +69,7 @@ n.mod(x, 0.7)
 n.fmod(x, 0.7)
 n.deg2rad(x)
 n.float_power(w, 2)
-n.multiply(x, y, where=k, out=n.zeros((3, 4)))
 n.divide(x, w[0])
-n.divide(h, 2)
-n.sqrt(h)
-n.sin(h)
-h / 2
-h * 0.5
-h + s
-h.mean()
-h.std()
-h.sum()
-h.prod()
-h.cumsum()
-h.max()
-k.sum()
-k.mean()
-k.all()
-n.round(h, 2)
-n.round(h * 15, -1)
-h.astype(n.int8) * n.int32(100)
-n.int64(100) + h.astype(n.uint8)
-h.astype(n.float32) * n.float64(0.1)
-n.float32(0.5) * h.astype(n.int8)
-k * n.float32(2)
-h.astype(n.int8) * 2
-x.astype(n.float32) * 2.5
-h ** 2
 n.add.reduce(x)
 n.add.reduce(x, 1)
 n.add.accumulate(v)
@@ -128,15 +85,12 @@ n.sum(x)
 n.sum(x, 0)
 n.sum(x, axis=(0, 1), keepdims=True)
 n.sum(x, 1, float)
-n.sum([s, 2.0])
 n.mean(x)
 n.mean(x, 0)
 n.mean(x, axis=1, keepdims=True)
-n.mean(h)
 n.std(x)
 n.std(x, 0)
 n.std(x, axis=1, ddof=1)
-n.std(x, 0, None, None, 1)
 n.var(x, ddof=1)
 n.max(x)
 n.max(x, 1)
@@ -167,22 +121,16 @@ n.cov(x)
 n.corrcoef(x)
 n.histogram(i, bins=4, weights=w)
 n.histogram(v, bins=3)
-n.histogram(v, bins=3, range=(-2, 2), weights=w)
 n.histogram(v, bins=3, density=True)
-n.histogram(v, n.linspace(-3, 3, 5), weights=w)
 n.bincount(i, weights=w)
 n.bincount(i, w, 7)
-n.bincount(i)
-n.digitize(v, [-1, 0, 1])
 n.interp(s, p, b)
-n.interp(n.array([0.5, 1.5, s]), p, b)
 n.polyfit(p, b, 2)
 n.polyfit(p, b, 1, w=n.abs(b))
 n.polyfit(p, b, 1, cov=True)
 n.polyfit(p, t, 2)
 n.polyval(v, s)
 n.polyval(v, x)
-n.polyval([s, 1.0, 2.0], 3.0)
 n.convolve(v, b)
 n.convolve(v, b, mode="same")
 n.correlate(v, b, "full")
@@ -210,11 +158,7 @@ n.linalg.det(a)
 n.linalg.solve(a, a[0])
 n.linalg.norm(v)
 n.linalg.norm(x, axis=1)
-n.linalg.norm([s, 2.0])
 n.linalg.slogdet(a)
-n.linalg.lstsq(t, b, rcond=None)
-n.linalg.lstsq(t, t[:, :2], rcond=None)
-n.linalg.lstsq(t.T, a[0], rcond=None)
 n.linalg.pinv(t)
 n.linalg.cholesky(a @ a.T)
 n.linalg.eigvalsh(a + a.T)
@@ -224,13 +168,10 @@ n.linalg.svd(t, compute_uv=False)
 n.concatenate([v, w])
 n.concatenate((x, y), axis=1)
 n.concatenate([[s], v])
-n.concatenate([[s, s], [1.0, 2.0]])
 n.concatenate([v, [1.0]])
 n.stack([v, w])
-n.stack([[s, 1.0], [2.0, s]])
 n.stack([v, w], axis=1)
 n.vstack([v, w])
-n.vstack(([s, 1.0], [2.0, s]))
 n.hstack([v, s])
 n.hstack([s, v, [1.0]])
 n.dstack([x, y])
@@ -251,15 +192,6 @@ n.repeat(x, 2, axis=0)
 n.tile(v, 2)
 n.tile(x, (2, 1))
 n.block([[a, a], [a, a]])
-n.r_[v, s, 1.0]
-n.r_[0.0, s]
-n.r_[1:4, v]
-n.r_[x, y]
-n.r_[z, z]
-n.c_[v, w]
-n.c_[v, w, w]
-n.c_[x, h, y]
-n.c_[z, z]
 n.reshape(x, (4, 3))
 n.reshape(x, -1)
 n.ravel(x)
@@ -289,7 +221,6 @@ n.pad(v, 1)
 n.pad(v, (1, 2), mode="edge")
 n.where(x > 0, x, 0)
 n.where(k, x, y)
-n.where(x > 0)
 n.select([x > 1, x > 0], [x, x ** 2], 0.5)
 n.piecewise(v, [v < 0, v >= 0], [lambda u: -u, lambda u: u ** 2])
 n.piecewise(v, [v < 0], [1.0, lambda u: 3 * u])
@@ -304,9 +235,96 @@ n.take_along_axis(x, n.argsort(x, axis=1), axis=1)
 n.extract(x > 0, x)
 n.sort(v)
 n.sort(x, axis=0)
-n.argsort(v)
 n.sort(n.partition(v, 2)[:2])
 n.partition(v, 2)[2]
+n.fft.fft(v).real
+n.abs(n.fft.rfft(v))
+n.fft.ifft(n.fft.fft(v)).real
+n.real(v * 1j)
+n.angle(v + 1j * w)
+n.round(x, 2)
+n.floor(x)
+n.sinc(v)
+n.i0(v)
+n.heaviside(x, 0.5)
+n.ptp(x, 0)
+n.float64(2.0) * v
+""".strip().splitlines()
+#: Calls, methods and operators of the room alone.
+OF_THE_ROOM = """
+n.eye(3) * s
+n.identity(2) * s
+n.tri(3) * a
+n.histogram(v, bins=3, range=(-2, 2), weights=w)
+n.histogram(v, n.linspace(-3, 3, 5), weights=w)
+n.real_if_close(n.array([1.0 + 1e-18j, 2.0])) * s
+n.fromfunction(lambda i, j: i * s + j, (2, 3))
+n.array([s, 2.0, s * s])
+n.array([[s, 1], [v[0], v[1]]])
+n.array([v, w])
+n.array(v, dtype=n.float32)
+n.array(v, ndmin=2)
+n.array([s])
+n.asarray([s, s])
+n.asarray(v)
+n.full(3, s)
+n.full((2, 2), s)
+n.zeros_like(v)
+n.ones_like(h)
+n.empty_like(x).shape
+n.arange(s, 5)
+n.arange(0, 2, s)
+n.multiply(x, y, where=k, out=n.zeros((3, 4)))
+n.divide(h, 2)
+n.sqrt(h)
+n.sin(h)
+h / 2
+h * 0.5
+h + s
+h.mean()
+h.std()
+h.sum()
+h.prod()
+h.cumsum()
+h.max()
+k.sum()
+k.mean()
+k.all()
+n.round(h, 2)
+n.round(h * 15, -1)
+h.astype(n.int8) * n.int32(100)
+n.int64(100) + h.astype(n.uint8)
+h.astype(n.float32) * n.float64(0.1)
+n.float32(0.5) * h.astype(n.int8)
+k * n.float32(2)
+h.astype(n.int8) * 2
+x.astype(n.float32) * 2.5
+h ** 2
+n.sum([s, 2.0])
+n.mean(h)
+n.std(x, 0, None, None, 1)
+n.bincount(i)
+n.digitize(v, [-1, 0, 1])
+n.interp(n.array([0.5, 1.5, s]), p, b)
+n.polyval([s, 1.0, 2.0], 3.0)
+n.linalg.norm([s, 2.0])
+n.linalg.lstsq(t, b, rcond=None)
+n.linalg.lstsq(t, t[:, :2], rcond=None)
+n.linalg.lstsq(t.T, a[0], rcond=None)
+n.concatenate([[s, s], [1.0, 2.0]])
+n.stack([[s, 1.0], [2.0, s]])
+n.vstack(([s, 1.0], [2.0, s]))
+n.r_[v, s, 1.0]
+n.r_[0.0, s]
+n.r_[1:4, v]
+n.r_[x, y]
+n.r_[z, z]
+n.c_[v, w]
+n.c_[v, w, w]
+n.c_[x, h, y]
+n.c_[z, z]
+n.where(x > 0)
+n.argsort(v)
 n.argmax(x)
 n.argmax(x, axis=1)
 n.argmin(x, 0)
@@ -325,23 +343,11 @@ n.allclose(x, y)
 n.array_equal(x, x)
 n.ix_([0, 2], [1, 3])
 x[n.ix_([0, 2], [1, 3])]
-n.fft.fft(v).real
-n.abs(n.fft.rfft(v))
-n.fft.ifft(n.fft.fft(v)).real
-n.real_if_close(n.array([1.0 + 1e-18j, 2.0])) * s
-n.real(v * 1j)
-n.angle(v + 1j * w)
 n.vectorize(lambda q: q ** 2 if q > 0 else 3 * q)(v)
-n.fromfunction(lambda i, j: i * s + j, (2, 3))
-n.round(x, 2)
-n.floor(x)
 n.ndim(x)
 n.shape(x)
 n.size(x)
 n.size(x, 0)
-n.sinc(v)
-n.i0(v)
-n.heaviside(x, 0.5)
 n.shape([s, s])
 x.std()
 x.std(0)
@@ -358,7 +364,6 @@ x.cumsum()
 x.cumsum(1)
 x.argsort()
 x.argmax(1)
-n.ptp(x, 0)
 x.T
 z.T
 z.transpose(1, 0, 2)
@@ -413,8 +418,8 @@ x // 0.7
 w ** 2.5
 2 ** v
 s * v
-n.float64(2.0) * v
 """.strip().splitlines()
+ROWS = [*OF_NUMPY, *OF_THE_ROOM]
 
 #: Lines whose derivatives no difference gives: of steps, sets, questions and whole numbers.
 WITHOUT = ("n.float32", "n.empty_like", "x.astype(n.float32)", "dtype=n.float32")

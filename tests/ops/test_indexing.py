@@ -7,7 +7,6 @@ import pytest
 
 import wengert as wg
 from wengert.backends import Backend
-from wengert.testing import gradcheck, gradgradcheck
 
 RNG = np.random.default_rng(7)
 MASK = np.array([[True, False, True], [False, True, False], [True, True, True], [False] * 3])
@@ -125,46 +124,6 @@ def test_setitem_and_its_derivatives_are_numpys(
         last[key_] = order
         chosen = np.where(last[key_] == order, g[key_], 0)
         np.testing.assert_array_equal(given.grad.numpy(), chosen)
-
-
-@pytest.mark.parametrize(
-    "key",
-    [
-        1,
-        (slice(None), slice(None, None, -2)),
-        [1, 1, 0],
-        ([0, 1, 0], [1, 1, 1]),
-        (slice(None), [2, 2]),
-        MASK[:2],
-        (None, 0, [0, 0]),
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("dtype", ["float64", "complex128"])
-def test_first_and_second_derivatives(key: Any, dtype: str) -> None:
-    def tensor(shape: tuple[int, ...]) -> wg.Tensor:
-        x = number(shape) + (1j * number(shape) if dtype == "complex128" else 0)
-        return wg.asarray(x, requires_grad=True)
-
-    def assign(x: wg.Tensor, value: wg.Tensor) -> wg.Tensor:
-        y = x * x
-        y[key] = value * value
-        return y * y
-
-    x, value = tensor((2, 3)), tensor(np.zeros((2, 3))[key].shape)
-    for check in (gradcheck, gradgradcheck):
-        assert check(lambda x: x[key] * x[key], (x,))
-        assert check(assign, (x, value))
-
-
-def test_getitem_takes_tensors_lists_and_numbers_of_numpy(backend: Backend) -> None:
-    x = wg.asarray(np.arange(12.0).reshape(4, 3))
-    rows = wg.asarray([1, 1])
-    np.testing.assert_array_equal(x[rows].numpy(), [[3, 4, 5]] * 2)
-    np.testing.assert_array_equal(x[rows, wg.asarray([0, 2])].numpy(), [3, 5])
-    np.testing.assert_array_equal(x[wg.asarray(1)].numpy(), [3, 4, 5])
-    np.testing.assert_array_equal(x[wg.asarray(1) : wg.asarray(2), 0].numpy(), [3])
-    np.testing.assert_array_equal(x[x > 9].numpy(), [10, 11])
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,13 @@
 
 import math
 import warnings
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.backends import Backend, get_backend
-from wengert.ops.special import error
-from wengert.testing import gradcheck
+from wengert.backends import Backend
 
 INF, NAN = math.inf, math.nan
 
@@ -31,22 +28,6 @@ def gradient(out, x):
 
 
 # -- the error function --------------------------------------------------------------------------
-
-POINTS = [*np.linspace(-6.5, 26.5, 1321), *np.logspace(-300, -1, 30), *(-np.logspace(-300, 0, 30))]
-
-
-@pytest.mark.parametrize("name", ["erf", "erfc"])
-def test_the_approximation_of_the_error_function(name) -> None:
-    xp = get_backend("numpy").namespace
-    forward = getattr(error, f"_{name}_composite")
-    expected = np.asarray([getattr(math, name)(x) for x in POINTS])
-    np.testing.assert_allclose(forward(xp, np.asarray(POINTS)), expected, rtol=2e-15)
-    single = forward(xp, np.asarray(POINTS, dtype=np.float32))
-    assert single.dtype == np.float32
-    expected = [getattr(math, name)(float(np.float32(x))) for x in POINTS]
-    np.testing.assert_allclose(single, expected, rtol=1.5e-6, atol=1e-37)
-    ends = forward(xp, np.asarray([INF, -INF, NAN, 0.0, 40.0]))
-    np.testing.assert_array_equal(ends, [1, -1, NAN, 0, 1] if name == "erf" else [0, 2, NAN, 1, 0])
 
 
 def test_error_functions_of_complex_numbers_need_a_library_that_has_them() -> None:
@@ -95,18 +76,6 @@ def test_smooth_activations_at_large_numbers(backend: Backend, name, dtype) -> N
     out = getattr(wg, name)(x)
     np.testing.assert_allclose(values(out), [0, 80], atol=1e-30)
     np.testing.assert_allclose(gradient(out, x), [0, 1], atol=1e-30)
-
-
-def test_logit_inverts_expit(backend: Backend) -> None:
-    x = tensor([-30.0, -2.0, -1e-9, 0.0, 1e-9, 0.5, 2.0])
-    np.testing.assert_allclose(values(wg.logit(wg.expit(x))), values(x), rtol=1e-14, atol=5e-16)
-    near = tensor([0.5 + 2.0**-40])
-    assert values(wg.logit(near))[0] == pytest.approx(2.0**-38, rel=1e-12)
-    p = tensor([1e-300, 0.25, 0.75])
-    np.testing.assert_allclose(
-        values(wg.logit(p)), [math.log(1e-300), -math.log(3), math.log(3)], rtol=1e-14
-    )
-    np.testing.assert_allclose(gradient(wg.logit(p), p), [1e300, 16 / 3, 16 / 3], rtol=1e-14)
 
 
 @pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")
@@ -182,15 +151,6 @@ def test_softmax_family(backend: Backend, axis, shift) -> None:
         np.testing.assert_allclose(gradient(out, x), np.exp(array - top) / total, rtol=1e-13)
 
 
-def test_softmax_without_and_with_one_axis(backend: Backend) -> None:
-    x = tensor(2.5)
-    assert wg.softmax(x).item() == 1.0
-    assert wg.log_softmax(x).item() == 0.0
-    assert wg.logsumexp(x).item() == 2.5
-    with pytest.raises((ValueError, IndexError)):
-        wg.softmax(x, axis=0)
-
-
 @pytest.mark.parametrize(
     ("row", "value", "shares"),
     [
@@ -255,45 +215,6 @@ def test_terms_without_weight_may_be_large(backend: Backend, large, dtype) -> No
 
 
 # -- oracles -------------------------------------------------------------------------------------
-
-
-@pytest.mark.oracle
-@pytest.mark.parametrize(
-    ("ours", "theirs"),
-    [
-        ("erf", "erf"), ("erfc", "erfc"), ("expit", "sigmoid"), ("logit", "logit"),
-        ("relu", "relu"), ("log_expit", "nn.functional.logsigmoid"),
-        ("softplus", "nn.functional.softplus"), ("silu", "nn.functional.silu"),
-        ("gelu", "nn.functional.gelu"), ("leaky_relu", "nn.functional.leaky_relu"),
-    ],
-)  # fmt: skip
-def test_labels_are_those_of_pytorch(ours, theirs) -> None:
-    torch = pytest.importorskip("torch")
-    given = [0.25, 0.75]
-    expected = attrgetter(theirs)(torch)(torch.tensor(given, requires_grad=True))
-    assert getattr(wg, ours)(tensor(given)).grad_fn.name() == expected.grad_fn.name()
-
-
-@pytest.mark.oracle
-def test_gelu_by_tanh_is_that_of_pytorch() -> None:
-    torch = pytest.importorskip("torch")
-    t = torch.linspace(-3, 3, 7, dtype=torch.float64, requires_grad=True)
-    expected = torch.nn.functional.gelu(t, approximate="tanh")
-    x = tensor(t.tolist())
-    found = wg.gelu(x, approximate="tanh")
-    np.testing.assert_allclose(values(found), expected.detach().numpy(), rtol=1e-12)
-    expected.sum().backward()
-    np.testing.assert_allclose(gradient(found, x), t.grad.numpy(), rtol=1e-12)
-
-
-@pytest.mark.parametrize("name", ["erf", "erfc"])
-def test_complex_values_and_derivatives(name) -> None:
-    special = pytest.importorskip("scipy.special")
-    z = random(6, complex=True)
-    x = tensor(z, "complex128")
-    out = getattr(wg, name)(x)
-    np.testing.assert_allclose(values(out), getattr(special, name)(z), rtol=1e-12)
-    assert gradcheck(getattr(wg, name), (x,))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

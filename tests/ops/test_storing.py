@@ -211,21 +211,6 @@ def test_numpys_own_ways_of_writing_to_out():
     assert whole.tolist() == [1, 3]
 
 
-def test_lists_are_numbers():
-    x = wg.zeros(2, dtype="int8")
-    x[:] = [1, -2]
-    assert x.tolist() == [1, -2]
-    x[[]] = []
-    for wrong, error in (([300, 1], OverflowError), ([0.5, 1], TypeError)):
-        with pytest.raises(error, match="int8"):
-            x[:] = wrong
-    flags = wg.zeros(2, dtype="bool")
-    flags[:] = [1, 0]
-    assert flags.tolist() == [True, False]
-    with pytest.raises(OverflowError, match="bool"):
-        flags[:] = [2, 0]
-
-
 def test_what_is_made_of_steps_holds_them():
     assert wg.arange(2.5, dtype="int64").tolist() == [0, 1, 2]  # which counts up to it
     assert wg.arange(1.0, 4.0, 2.0, dtype="int64").tolist() == [1, 3]

@@ -46,26 +46,6 @@ def test_onnxruntime_alone_learns_as_eager_code_does(tmp_path: Path) -> None:
     assert in_onnxruntime >= 0.97 and abs(in_onnxruntime - eager) < 0.01
 
 
-@pytest.mark.ci
-@pytest.mark.slow
-def test_digits_saves_what_it_has_learnt(digits: ModuleType, tmp_path: Path) -> None:
-    from safetensors.numpy import load_file
-
-    with wg.use_backend("numpy"):
-        accuracy = digits.main(["--epochs", "2", "--hidden", "32", "--output", str(tmp_path)])
-        _, held_out = digits.load()
-    weights = load_file(tmp_path / "weights.safetensors")
-    assert {name: array.shape for name, array in weights.items()} == {
-        "0.weight": (32, 64),
-        "0.bias": (32,),
-        "2.weight": (10, 32),
-        "2.bias": (10,),
-    }
-    hidden = np.maximum(held_out.images.numpy() @ weights["0.weight"].T + weights["0.bias"], 0)
-    logits = hidden @ weights["2.weight"].T + weights["2.bias"]
-    assert np.mean(logits.argmax(axis=1) == held_out.digits.numpy()) == pytest.approx(accuracy)
-
-
 @pytest.mark.slow
 def test_digits_starts_alike_and_trains_alike_everywhere(
     digits: ModuleType, tmp_path: Path, backend: Any
@@ -80,46 +60,6 @@ def test_digits_starts_alike_and_trains_alike_everywhere(
     here, there = (load_file(tmp_path / n / "weights.safetensors") for n in ("here", "numpy"))
     for name, expected in there.items():
         np.testing.assert_allclose(here[name], expected, rtol=1e-3, atol=1e-4)
-
-
-@pytest.mark.ci
-@pytest.mark.slow
-def test_digits_compiled_trains_as_it_does_eagerly(
-    digits: ModuleType, tmp_path: Path, backend: Any
-) -> None:
-    """The same weights, to the bit where JAX does not fuse."""
-    from safetensors.numpy import load_file
-
-    # On dask each loss is computed from the start, since nothing is kept on the way.
-    steps = "4" if wg.get_backend().name == "dask" else "12"
-    arguments = ["--steps", steps, "--hidden", "16", "--batch-size", "128", "--output"]
-    digits.main([*arguments, str(tmp_path / "eager")])
-    digits.main([*arguments, str(tmp_path / "compiled"), "--compile"])
-    eager, compiled = (
-        load_file(tmp_path / n / "weights.safetensors") for n in ("eager", "compiled")
-    )
-    for name, expected in eager.items():
-        if wg.get_backend().name == "jax":
-            np.testing.assert_allclose(compiled[name], expected, rtol=1e-4, atol=1e-5)
-        else:
-            np.testing.assert_array_equal(compiled[name], expected)
-
-
-@pytest.mark.slow
-def test_batches_cover_the_data_once(digits: ModuleType) -> None:
-    split = digits.Split(wg.reshape(wg.arange(10), (10, 1)), wg.arange(10))
-    seen = [(x, y) for x, y in split.batches(4)]
-    assert [len(y) for _, y in seen] == [4, 4, 2]
-    assert sorted(n for _, y in seen for n in y.tolist()) == list(range(10))
-    assert all(x[:, 0].tolist() == y.tolist() for x, y in seen)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("arguments", [["--epochs", "0"], ["--batch-size", "-1"], ["--lr", "0"]])
-def test_digits_refuses_nonsense(digits: ModuleType, arguments: list[str], capsys: Any) -> None:
-    with pytest.raises(SystemExit):
-        digits.main(arguments)
-    assert "should be positive" in capsys.readouterr().err
 
 
 def test_computation_graph(capsys: Any) -> None:
@@ -261,13 +201,15 @@ def test_a_stopped_run_ends_with_the_same_bits(
 
 @pytest.mark.ci
 @pytest.mark.slow
-@pytest.mark.parametrize("name", TRAINING)
+@pytest.mark.parametrize("name", [*TRAINING, "digits"])
 def test_training_runs_compiled_as_eagerly_everywhere(
     name: str, tmp_path: Path, monkeypatch: Any, backend: Any, compiled: list[Any]
 ) -> None:
     """Where JAX does not fuse, to the bit."""
     from safetensors.numpy import load_file
 
+    if wg.get_backend().name == "numpy":
+        pytest.skip("where a stopped run compares the same")
     if wg.get_backend().name == "dask":
         pytest.skip("each array of a checkpoint is computed from the start of training")
     main, options = on_few(name, monkeypatch)
@@ -316,13 +258,6 @@ def test_transformer_does_better_than_counts(tmp_path: Path, capsys: Any) -> Non
     start = "".join(kinds[i] for i in held_out[: example.LENGTH])
     written = capsys.readouterr().out.removeprefix(f"{start}|").partition("\n\nnats of")[0]
     assert len(written) == 400
-
-
-def test_transformer_is_held_to_text_that_it_has_not_read() -> None:
-    kinds, codes, held_out = loaded("transformer").load()
-    known, new = ("".join(kinds[i] for i in part).split("\n\n") for part in (codes, held_out))
-    assert not set(known[:-1]) & set(new[1:])  # the cut may go through a paragraph
-    assert len(held_out) == pytest.approx(len(codes) / 9, abs=1)
 
 
 def test_transformer_sees_nothing_of_what_it_predicts() -> None:

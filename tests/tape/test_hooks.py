@@ -233,35 +233,6 @@ def test_a_leaf_that_a_function_gives_no_gradient():
     assert not seen and w.grad is None and x.grad is not None
 
 
-def test_the_order_is_documented():
-    x = leaf(2.0)
-    log = []
-    x.register_hook(lambda g: log.append("leaf"))
-    x.register_post_accumulate_grad_hook(lambda p: log.append(f"accumulated {p.grad.item()}"))
-    y = x * 3
-    y.register_hook(lambda g: log.append("tensor"))
-    y.sum().backward()
-    assert log == ["tensor", "leaf", "accumulated 3.0"]
-    log.clear()
-    wg.autograd.grad((x * 3).sum(), x)
-    assert log == ["leaf"]
-    log.clear()
-    y = x * 3
-    y.register_hook(lambda g: log.append("tensor"))
-    wg.autograd.grad((y * 2).sum(), y)
-    assert log == ["tensor"]
-
-
-def test_derivatives_through_hooked_nodes():
-    def function(x, y):
-        z = wg.exp(x) * y
-        z.register_hook(lambda g: g * 1)
-        return z * z
-
-    inputs = [leaf(0.3, -0.2), leaf(1.5, 2.5)]
-    assert gradcheck(function, inputs)
-
-
 def test_hooks_keep_nothing_alive():
     gc.collect()
     gc.disable()

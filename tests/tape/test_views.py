@@ -122,15 +122,6 @@ def test_a_chain_of_brackets_changes_nothing_and_says_so():
     assert warned(program) == [2, 3, 4]
 
 
-def test_rows_of_a_loop():
-    def program():
-        x = array(2, 2)
-        for row in x:
-            row += 1
-
-    assert warned(program) == [3, 3]
-
-
 def test_siblings_warn_where_they_overlap_alone():
     def program():
         x = array(6)

@@ -85,14 +85,6 @@ def test_every_mode_accepts_complex_inputs(function):
     assert gradgradcheck(function, complex_(3), check_fwd_over_rev=True)
 
 
-def test_on_another_backend(backend):
-    if backend.name == "dask":
-        pytest.skip("each entry of a Jacobian is a graph there")
-    x = wg.asarray([1.0, 2.0], dtype=wg.float64).requires_grad_()
-    assert gradcheck(lambda x: (x, 2 * x), x, check_forward_ad=True)
-    assert gradgradcheck(lambda x: (x, 2 * x), x, check_fwd_over_rev=True)
-
-
 @pytest.mark.parametrize(
     "function",
     [

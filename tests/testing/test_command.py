@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.testing import Argument, Axis, check_gradients
+from wengert.testing import Argument, Axis
 from wengert.testing.checkup import Examination, Line, _batches, _differences
 from wengert.testing.command import main
 from wengert.testing.command import text as report
@@ -239,14 +239,6 @@ class Broken(wg.autograd.Function):
     def backward(ctx, g):
         float(wg.sum(g))
         return 2 * g * ctx.saved_tensors[0]
-
-
-def test_a_declaration_keeps_its_options():
-    declared = check_gradients(Argument(("n", "m")), Axis(0), min_side=1, order=1, forward=False)
-    wg.ones(1).sum()
-    test = declared(lambda x, axis: wg.sum(x, axis=axis)).wengert_check
-    assert test.order == 1
-    assert test.bounds["min_side"] == 1
 
 
 def test_what_a_declaration_leaves_out_is_said_to_be_unchecked(tmp_path, monkeypatch):

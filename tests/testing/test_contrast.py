@@ -138,25 +138,6 @@ def test_where_broadcasting_is_to_blame(plant, measure, arguments, words):
     assert "only in reverse mode: forward mode is right" in text
 
 
-@pytest.mark.slow
-def test_where_lengths_and_axes_are_to_blame(plant):
-    def of_shape(wrong):
-        def rule(xp, g, x):
-            return xp.multiply(xp.multiply(g, x), 6 if wrong(x.shape) else 2)
-
-        return plant(square, x=rule)
-
-    for wrong, argument, words in [
-        (lambda shape: shape == (), ..., "only for 0-d arrays"),
-        (lambda shape: 1 in shape, ("n", "m"), "only where an axis has length 1"),
-        (lambda shape: max(shape, default=0) > 1, ("n",), "only where an axis is longer than 1"),
-        (lambda shape: len(shape) > 1, ("n", "n"), "only for two axes or more"),
-    ]:
-        text = told(of_shape(wrong), argument)
-        assert words in text
-        assert "looks:     off by a factor of 3\n" in text
-
-
 def total(plant, wrong):
     """A sum along an axis whose rule has a factor too many where ``wrong`` says so."""
 
@@ -256,22 +237,6 @@ def test_a_gradient_that_is_another_when_it_is_recorded(plant):
     wrong = plant(square, x=rule)
     text = told(wrong, ("n",), order=2)
     assert "the gradient with create_graph=True differs from the one without" in text
-
-
-@pytest.mark.slow
-def test_a_wrong_second_result_and_a_wrong_second_input(plant):
-    half = plant(square, x=lambda xp, g, x: xp.multiply(g, x))
-    assert "d result 1" in told(lambda x: (x * x, half(x)), ("n",))
-    assert "d inputs[1]" in told(lambda x, y: x * half(y), ("n",), ("n",))
-
-
-@pytest.mark.slow
-def test_a_function_that_computes_in_single_precision_on_the_way():
-    def wrong(x):
-        return wg.astype(wg.exp(wg.astype(x, wg.float32)), wg.float64)
-
-    with pytest.raises(GradcheckError, match=r"float32|settle|jumps"):
-        check_gradients(wrong, (2,), backends=["numpy"], examples=8, single=False, kinks="fail")
 
 
 # -- how -------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from wengert.testing import (
     BadlyScaledError,
     KinkError,
     WrongGradientError,
-    check_derivative,
     gradcheck,
     gradgradcheck,
 )
@@ -184,16 +183,6 @@ def test_the_search_for_a_slope_moves_the_inputs_of_the_direction_alone():
 
     with np.errstate(invalid="ignore"), pytest.raises(KinkError, match="derivatives close by diff"):
         gradcheck(function, (x, y))
-
-
-def test_check_derivative_at_ties():
-    point = np.array([1.0, 1.0, -0.5])
-    options = {"form": "vjp", "kinks": "fail"}
-    check_derivative(np.max, lambda x, g: g * of_max(x) / of_max(x).sum(), point, **options)
-    with pytest.raises(KinkError):
-        check_derivative(np.max, lambda x, g: g * unit(x, 0), point, **options)
-    with pytest.raises(WrongGradientError):
-        check_derivative(np.max, lambda x, g: g * of_max(x), point, **options)
 
 
 #: Rules that are right, where several operations choose between equal numbers each in its way.

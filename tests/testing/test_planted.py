@@ -7,8 +7,6 @@ import wengert as wg
 from tests.testing.settings import FIRST
 from wengert.testing import (
     Argument,
-    Axis,
-    BadlyScaledError,
     KinkError,
     WrongGradientError,
     check_gradients,
@@ -67,21 +65,6 @@ def test_wrong_factor_at_a_special_value_only(plant, special):
     assert f"wg.tensor({special!r}, " in text
 
 
-@pytest.mark.slow
-def test_wrong_under_broadcasting_only(plant):
-    def rule(xp, g, x1, x2):
-        return xp.multiply(g, xp.multiply(x2, 1 if x1.shape == g.shape else 2))
-
-    wrong = plant(
-        lambda xp, x1, x2: xp.multiply(x1, x2),
-        linear="each",
-        x1=rule,
-        x2=lambda xp, g, x1: xp.multiply(g, x1),
-    )
-    caught(WrongGradientError, wrong, ..., ..., match=r"is wrong: .* inputs\[0\]")
-    check_gradients(wrong, ("n", "m"), ("n", "m"), backends=["numpy"])
-
-
 def test_wrong_second_derivative_only(plant):
     # The rule is right, and calls a function whose own rule is not.
     double = plant(lambda xp, x: xp.multiply(x, 2), x=lambda xp, g: xp.multiply(g, -2))
@@ -90,42 +73,6 @@ def test_wrong_second_derivative_only(plant):
     assert "order:     second derivative" in text
     assert "wg.testing.gradgradcheck(" in text
     check_gradients(wrong, ..., backends=["numpy"], order=1)
-
-
-@pytest.mark.slow
-def test_wrong_at_a_negative_axis_only(plant):
-    def rule(xp, g, x_shape, axis):
-        # Forgets to count the axis from the start.
-        return xp.broadcast_to(xp.expand_dims(g, axis=max(axis, 0)), x_shape)
-
-    total = plant(lambda xp, x, *, axis: xp.sum(x, axis=axis), linear="together", x=rule)
-
-    def wrong(x, axis):
-        return total(x, axis=axis)
-
-    text = caught(
-        WrongGradientError, wrong, ("n", "n"), Axis(0), match="is wrong", min_side=2, settings=None
-    )
-    assert "    -1,\n" in text
-    check_gradients(wrong, ("n", "n"), 1, backends=["numpy"])
-
-
-@pytest.mark.slow
-def test_wrong_complex_derivative_only(plant):
-    wrong = plant(lambda xp, x: xp.conj(x), x=lambda xp, g: g)
-    check_gradients(wrong, ..., backends=["numpy"])
-    caught(WrongGradientError, wrong, ..., match="Im ", dtypes=("float64", "complex128"))
-
-
-def test_wrong_forward_derivative_only(plant):
-    wrong = plant(
-        lambda xp, x: xp.multiply(x, x),
-        elementwise=False,
-        jvps={"x": lambda xp, t, x: xp.multiply(t, x)},
-        x=lambda xp, g, x: xp.multiply(xp.multiply(g, x), 2),
-    )
-    caught(WrongGradientError, lambda x: wrong(x), ..., match="forward derivative is wrong")
-    check_gradients(lambda x: wrong(x), ..., backends=["numpy"], forward=False)
 
 
 # -- a kink, a jump, bad scaling -------------------------------------------------------------------
@@ -225,14 +172,6 @@ def test_a_kink_in_one_input_is_no_excuse_in_another(plant, beside, fast_mode):
         gradcheck(lambda x, y: wg.sum(wrong(x)) + BESIDE[beside](y), (x, y), fast_mode=fast_mode)
 
 
-def test_a_jump_is_no_wrong_rule():
-    def step(x):
-        return wg.sum(wg.where(x > 0, x + 1, x))
-
-    check_gradients(step, ..., backends=["numpy"])
-    caught(KinkError, step, ..., match="jumps here", kinks="fail")
-
-
 @pytest.mark.slow
 def test_a_kink_of_the_derivative_is_one_of_second_order():
     def huber(x):
@@ -241,18 +180,6 @@ def test_a_kink_of_the_derivative_is_one_of_second_order():
     check_gradients(huber, ..., backends=["numpy"])
     text = caught(KinkError, huber, ..., match="kink|jump", kinks="fail")
     assert "order:     second derivative" in text
-
-
-def test_bad_scaling_is_told():
-    def fast(x):
-        return wg.sin(1e10 * x)
-
-    caught(BadlyScaledError, fast, ..., match="don't settle", min_side=1)
-
-    def steep(x):
-        return wg.exp(709.78 + 0 * x) * wg.exp(300 * x)
-
-    caught(BadlyScaledError, steep, Argument(domain=(0, 1e-5)), match="overflows", min_side=1)
 
 
 @pytest.mark.slow

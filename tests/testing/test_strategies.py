@@ -30,34 +30,6 @@ def test_tensors_are_the_backends_own(backend):
     check()
 
 
-def test_a_backend_can_be_named():
-    @settings(max_examples=3)
-    @given(ws.tensors(backend="array_api_strict"))
-    def check(x):
-        assert x.backend.name == "array_api_strict"
-
-    check()
-
-
-def test_tensors_do_not_share_memory():
-    @settings(max_examples=20)
-    @given(ws.tensors(shape=st.just((2,))), ws.tensors(shape=st.just((2,))))
-    def check(x, y):
-        assert not np.shares_memory(x.array, y.array)
-
-    check()
-
-
-@pytest.mark.parametrize("dtype", ["float16", "float32", "complex64", "int32", "bool", "uint8"])
-def test_every_dtype(dtype):
-    @settings(max_examples=5)
-    @given(ws.tensors(dtype))
-    def check(x):
-        assert x.dtype.name == dtype
-
-    check()
-
-
 def test_dtypes_are_those_that_the_backend_has(backend):
     found = set()
 
@@ -77,34 +49,9 @@ def test_shapes_have_zeros_ones_and_none_at_all():
     assert 1 in reaches(ws.shapes(), lambda shape: 1 in shape and len(shape) == 3)
 
 
-@given(ws.reals(-1, 1, away_from=(0, 0.5), distance=0.25))
-def test_reals_keep_away(x):
-    assert -1 <= x <= 1
-    assert abs(x) >= 0.25
-    assert abs(x - 0.5) >= 0.25
-
-
 def test_special_values_are_drawn():
     assert reaches(ws.arrays(elements=ws.reals(special=(math.inf,))), lambda x: np.isinf(x).any())
     assert np.isnan(reaches(ws.reals(special=(math.nan,)), math.isnan))
-
-
-@given(ws.arrays(shape=ws.shapes(min_side=1), unique=True))
-def test_unique_values_are(x):
-    assert np.unique(x).size == x.size
-
-
-@given(ws.broadcastable(3))
-def test_broadcastable_shapes_are(shapes):
-    assert len(shapes) == 3
-    np.broadcast_shapes(*shapes)
-
-
-@given(st.data())
-def test_axes_are_valid(data):
-    shape = data.draw(ws.shapes())
-    axis = data.draw(ws.axes(len(shape)))
-    assert np.sum(np.zeros(shape), axis=axis).ndim <= len(shape)
 
 
 def test_axes_are_negative_several_and_none():

@@ -235,10 +235,9 @@ class CupyBackend(Backend):
     @cached_property
     def kernels(self) -> Mapping[str, Kernel]:  # type: ignore[override]
         """Indexing, drawing, and what the library computes in one piece."""
-        filled = ("empty", "full", "ones", "zeros")
-        names = ("arange", "eye", *filled, *[f"{name}_like" for name in filled])
+        filled = [n + s for n in ("empty", "full", "ones", "zeros") for s in ("", "_like")]
         return {
-            **{name: _creation(name) for name in names},
+            **{name: _creation(name) for name in ("arange", "eye", *filled)},
             "add_part": add_part,
             "asarray": asarray,
             "clip": clip,

@@ -1,6 +1,7 @@
 """Transforms by the reverse sweep: gradients, and products of cotangents with Jacobians."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Any, Concatenate, overload
 
 from wengert.backends import namespaces
@@ -73,7 +74,6 @@ class Reverse:
             self._aux = tree_map(lambda x: self.release(x) if isinstance(x, Tensor) else x, aux)
             tensors = [x for x in tree_leaves(self._aux) if isinstance(x, Tensor)]
             self._aux_is_tracked = any(x._node is not None for x in tensors)
-        self._reaching: bool | None = None
 
     @property
     def value(self) -> Any:
@@ -86,13 +86,10 @@ class Reverse:
         """What the function returned beside it, in the kind of the call."""
         return self.call.answer(self._aux)
 
-    @property
+    @cached_property
     def reaches_out(self) -> bool:
         """Whether the results depend on Tensors outside that require grad."""
-        if self._reaching is None:
-            nodes = [y._node for y in self.results if y._node is not None]
-            self._reaching = any(map(self._reaches_out, nodes))
-        return self._reaching
+        return any(self._reaches_out(y._node) for y in self.results if y._node is not None)
 
     def release(self, tensor: Tensor, outer_cotangents: Sequence[Node] = ()) -> Tensor:
         """Return ``tensor``, detached unless it depends on Tensors outside the transform.

@@ -183,8 +183,7 @@ def _add_part(
         if type(parent) is not AccumulateGrad:
             heappush(due, -number)
     elif type(cell) is _Own:
-        # Lifted arrays are not written into.
-        cell[1] = xp.add_part(cell[1], g, key=key, own=xp.backend is not None)
+        cell[1] = xp.add_part(cell[1], g, key=key, own=xp.backend is not None)  # not lifted
     else:
         reached[number] = _Own((parent, xp.add_part(cell[1], g, key=key, own=False)))
 
