@@ -153,6 +153,7 @@ def test_every_kernel_of_one_array_with_options_is_compared() -> None:
     few = {"clip", "concat_arrays", "getitem", "linalg.eig", "matmul", "permute_dims", "setitem"}
     few |= {"inverse_or_infinite"}  # compared in `tests/ops/test_matrices_at_limits.py`
     few |= {"linalg.pinv", "linalg.svd", "linalg.svdvals"}  # NumPy's, of what is finite
+    few |= {"take_along_axis"}  # compared in `test_numpy_pooling`
     few |= {"softplus"}  # below
     few |= {"add_part", "scatter_add", "scatter_max", "scatter_min", "unique_values", "where"}
     assert {name for name in own if inspect.isfunction(KERNELS[name])} - few <= {*OPTIONS}

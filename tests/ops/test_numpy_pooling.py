@@ -1,6 +1,7 @@
 """NumPy's pooling, and what it takes elements with, give what composites and NumPy's own give."""
 
 import tracemalloc
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -130,6 +131,29 @@ def test_compiled_pools_are_the_eager_ones_to_the_bit(pool: str, tmp_path: Any) 
     exec(compile(text, str(path), "exec"), names)
     for ours, theirs in zip(names[compiled.__name__](x.numpy()), expected, strict=True):
         assert np.asarray(ours).tobytes() == theirs.numpy().tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int64", "uint8"])
+@pytest.mark.parametrize("axis", [0, 1, 2, -1])
+def test_elements_along_an_axis(axis: int, dtype: str) -> None:
+    x = RNG.normal(size=(3, 4, 5))
+    for taken, order in product((2, 7), (x, *laid_out(x).values())):
+        shape = [taken if i == axis % 3 else n for i, n in enumerate(x.shape)]
+        least = 0 if dtype == "uint8" else -x.shape[axis]
+        places = RNG.integers(least, x.shape[axis], shape).astype(dtype)
+        for some in (places, places % x.shape[axis], np.asfortranarray(places % x.shape[axis])):
+            expected = np.take_along_axis(order, some, axis)
+            found = KERNELS["take_along_axis"](order, some, axis=axis)
+            np.testing.assert_array_equal(found, expected)
+        one = places[tuple([slice(1) if i != axis % 3 else slice(None) for i in range(3)])]
+        found = KERNELS["take_along_axis"](order, one, axis=axis)
+        np.testing.assert_array_equal(found, np.take_along_axis(order, one, axis))
+    for wrong in (x.shape[axis], -x.shape[axis] - 1):
+        if wrong > 0 or dtype != "uint8":
+            with pytest.raises(IndexError, match="out of bounds"):
+                KERNELS["take_along_axis"](x, np.full_like(places, wrong), axis=axis)
+    none = np.zeros((3, 4, 0), dtype)
+    assert KERNELS["take_along_axis"](x, none, axis=2).shape == none.shape
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])

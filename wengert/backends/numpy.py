@@ -276,6 +276,24 @@ def flat_places(key: Sequence[Any], shape: tuple[int, ...]) -> Any:
     return found
 
 
+def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Any:
+    """``np.take_along_axis`` by one index into the flat array, in half of the time and less.
+
+    Of other orders, and with indices that broadcast, are negative or out of bounds, it is NumPy's.
+    """
+    axis = axis % x.ndim
+    before, length, after = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
+    alike = indices.shape[:axis] == before and indices.shape[axis + 1 :] == after
+    plain = alike and indices.dtype == np.intp and indices.size and x.flags.c_contiguous
+    if not plain or indices.view(np.uintp).max() >= length:
+        return np.take_along_axis(x, indices, axis)
+    width = math.prod(after)
+    starts = np.arange(0, x.size, length * width).reshape(before + (1,) * (1 + len(after)))
+    if after:
+        starts, indices = starts + np.arange(width).reshape(after), indices * width
+    return x.reshape(-1).take(indices + starts)
+
+
 def add_part(total: Any, value: Any, *, key: tuple[Any, ...], own: bool) -> Any:
     """Add a value at a key without arrays: into ``total`` itself where that is the caller's own."""
     if not own or type(total) is not np.ndarray:  # a NumPy scalar has no memory to write into
@@ -419,6 +437,7 @@ class NumpyBackend(Backend):
         "std": std,
         "sum": sum,
         "take": np.ndarray.take,
+        "take_along_axis": take_along_axis,
         "tril": _triangle(np.tril, _below),
         "triu": _triangle(np.triu, _above),
         "unique_values": unique_values,
