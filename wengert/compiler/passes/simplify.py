@@ -219,7 +219,8 @@ class Known:
         if len(step.operands) != 2 or step.parameters:
             return step
         for x, other in (step.operands, step.operands[::-1]):
-            if x not in self.constants or not isinstance(other, Value) or other in self.constants:
+            both = isinstance(x, Value) and isinstance(other, Value)
+            if not both or x not in self.constants or other in self.constants:
                 continue
             if other.alike(step.result) and x.dtype == other.dtype:
                 if x not in self._filled:
