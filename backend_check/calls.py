@@ -179,13 +179,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "special.erfcinv": {},
     "F.batch_norm": {**_AVERAGES, **_CHANNELS, "momentum": 0.2},
     "F.group_norm": {"input": _IMAGES, "num_groups": 3, **_CHANNELS},
-    "F.instance_norm": {
-        **_AVERAGES,
-        **_CHANNELS,
-        "input": _IMAGES,
-        "use_input_stats": False,
-        "momentum": 0.2,
-    },
+    "F.instance_norm": {**_CHANNELS, "input": _IMAGES},
     "F.scaled_dot_product_attention": {
         "query": _MATRIX,
         "key": _OTHER,

@@ -8,7 +8,7 @@ from wengert import ops
 from wengert.nn.conversion import as_number
 from wengert.ops.shares import wide
 from wengert.optim import LBFGS
-from wengert.optim.optimizer import IDLE, Optimizer
+from wengert.optim.optimizer import Optimizer
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.tensor import Tensor
 
@@ -250,8 +250,6 @@ class GradScaler:
             optimizer.update_parameters(finite._array)
         elif finite:
             result = optimizer.step()
-        else:
-            IDLE.add(optimizer)  # a scheduler's step may follow
         self._stepped[optimizer] = True
         return result
 

@@ -1,7 +1,6 @@
 """HIPS/autograd's names and conventions over Wengert's transforms and `wengert.numpy`."""
 
 import math
-import operator
 import sys
 import warnings
 from collections.abc import Callable
@@ -97,9 +96,8 @@ def _check_grads(
     expected = 1e6 * (_dot(w := draw(after), before) - _dot(w, after))
     jvp: Any = lambda x, v: UNARY["make_jvp"](fun, x)(v)[1]
     vjp: Any = lambda x, w: _make_vjp(fun, x)[0](w)
-    for mode, kind, move, along, other in ("fwd", "jvp", jvp, v, w), ("rev", "vjp", vjp, w, v):
-        if mode not in modes:
-            continue
+    for mode in modes:
+        kind, move, along, other = ("jvp", jvp, v, w) if mode == "fwd" else ("vjp", vjp, w, v)
         if not NARY["scalar_close"](found := _dot(other, move(x, along)), expected):
             raise AssertionError(
                 f"Derivative ({kind.upper()}) check of {name} failed: the gradient along a "
@@ -125,24 +123,17 @@ def convolve(
     """
     if axes is None:
         return own(A, B, mode=mode, **options)
-    parts, outer = [], []
+    parts, sizes = [], []
     for x, along, dot in zip((A, B), axes, dot_axes, strict=True):
         rest = [i for i in range(np.ndim(x)) if i not in (*along, *dot)]
-        outer += (sizes := [np.shape(x)[i] for i in rest])
-        moved = wg.permute_dims(wg.asarray(x) * 1.0, (*rest, *dot, *along))
-        ends = [np.shape(x)[i] for i in along] or [1]
-        parts.append(wg.reshape(moved, (math.prod(sizes), -1, *ends)))
-    turn = mode == "valid" and any(map(operator.lt, parts[0].shape[2:], parts[1].shape[2:]))
-    x, kernel = parts[::-1] if turn else parts
-    around = [k - 1 for k in kernel.shape[2:]]
-    conv = getattr(wg.nn.functional, f"conv{len(around)}d")
-    kernel = wg.flip(kernel, axis=tuple(range(2, kernel.ndim)))
-    found = conv(x, kernel, padding=0 if mode == "valid" else tuple(around))
-    if mode == "same":
-        middle = [slice(k // 2, k // 2 + n) for k, n in zip(around, x.shape[2:], strict=True)]
-        found = found[(..., *middle)]
-    found = wg.moveaxis(found, 0, 1) if turn else found
-    found = wg.reshape(found, (*outer, *(found.shape[2:] if axes[0] else ())))
+        parts.append(wg.permute_dims(wg.asarray(x) * 1.0, (*rest, *dot, *along)))
+        sizes.append(len(rest))
+    first = wg.expand_dims(parts[0], axis=tuple(range(sizes[0], sum(sizes))))
+    second = wg.expand_dims(parts[1], axis=tuple(range(sizes[0])))
+    n, dots = sum(sizes), len(dot_axes[0])
+    signal: Any = import_module("wengert.scipy.signal")
+    found = signal.fftconvolve(first, second, mode, axes=range(n + dots, first.ndim))
+    found = wg.sum(found, axis=tuple(range(n, n + dots)))
     return found if holds(Tensor, (A, B)) else getval(found)
 
 
@@ -218,37 +209,22 @@ def getval(x: Any) -> Any:
 _plain = partial(tree_map, lambda x: x if isbox(x) else getval(x))
 
 
-class _Rules(dict[int, Any]):
-    def __missing__(self, at: int) -> Any:
-        raise NotImplementedError(f"no rule for argument {at}: give one by defvjp, or by defjvp")
-
-
 def primitive(f_raw: Function) -> Any:
-    """A function of NumPy's arrays, whose derivative `defvjp` and `defjvp` give."""
+    """A function of NumPy's arrays, whose derivative `defvjp` gives."""
 
     def forward(keywords: dict[str, Any], *args: Any) -> Any:
         result = tree_map(wg.asarray, f_raw(*_plain(args), **keywords))
         return result, (result, args)
 
-    def floats(args: Any) -> list[int]:
-        found = [[x for x in tree_leaves(tree) if isinstance(x, Tensor)] for tree in args]
-        return [at for at, leaves in enumerate(found) if any(x.dtype.inexact for x in leaves)]
-
     def backward(keywords: dict[str, Any], kept: Any, g: Any) -> Any:
         (ans, args), g, found = _plain(kept), _plain(_conjugate(g)), [None] * len(kept[1])
-        for at in floats(kept[1]):
-            if maker := call.vjps[at]:
-                found[at] = tree_map(wg.asarray, _conjugate(maker(ans, *args, **keywords)(g)))
+        for at, tree in enumerate(kept[1]):
+            if any(isinstance(x, Tensor) and x.dtype.inexact for x in tree_leaves(tree)):
+                if at not in call.vjps:
+                    raise NotImplementedError(f"no rule for argument {at}: give one by defvjp")
+                if maker := call.vjps[at]:
+                    found[at] = tree_map(wg.asarray, _conjugate(maker(ans, *args, **keywords)(g)))
         return tuple(found)
-
-    def push(keywords: dict[str, Any], args: Any, tangents: Any) -> Any:
-        result, _ = forward(keywords, *args)
-        total = tree_map(np.zeros_like, result)
-        for at in floats(tangents):
-            if jvp := call.jvps[at]:
-                move = jvp(_plain(tangents[at]), _plain(result), *_plain(args), **keywords)
-                total = tree_map(np.add, total, move)
-        return result, total
 
     def run(*args: Any, **keywords: Any) -> Any:
         if any(map(isbox, tree_leaves((args, keywords)))):
@@ -258,30 +234,13 @@ def primitive(f_raw: Function) -> Any:
     call: Any = wraps(f_raw, updated=())(run)
     operation = wg.custom_vjp(lambda *given: forward(*given)[0], nondiff_argnums=(0,))
     operation.defvjp(forward, backward)
-    operation.defjvp(push)
-    call.vjps = call.jvps = _Rules()
+    call.vjps = {}
     return call
 
 
 def defvjp(fun: Any, *vjpmakers: Any, argnums: Any = None) -> None:
     """Give rules ``vjpmaker(ans, *args, **kwargs)(g)``, one for each argument; None is zero."""
-    fun.vjps = _Rules(zip(argnums or count(), vjpmakers, strict=False))
-
-
-def defvjp_argnum(fun: Any, vjpmaker: Function) -> None:
-    """Give one rule ``vjpmaker(argnum, ans, args, kwargs)(g)`` for all arguments."""
-    maker = lambda at, ans, *args, **given: vjpmaker(at, ans, args, given)
-    defvjp(fun, *(partial(maker, at) for at in range(64)))
-
-
-def defjvp(fun: Any, *jvpfuns: Any, argnums: Any = None) -> None:
-    """Give rules ``jvp(g, ans, *args, **kwargs)``; ``"same"`` calls the function with ``g``."""
-
-    def same(at: int) -> Function:
-        return lambda g, _, *args, **keywords: fun(*args[:at], g, *args[at + 1 :], **keywords)
-
-    pairs = zip(argnums or count(), jvpfuns, strict=False)
-    fun.jvps = _Rules([(at, same(at) if jvp == "same" else jvp) for at, jvp in pairs])
+    fun.vjps = dict(zip(argnums or count(), vjpmakers, strict=False))
 
 
 def flatten(value: Any) -> Any:
@@ -342,19 +301,20 @@ class _Modules(abc.MetaPathFinder, abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         name = module.__name__.removeprefix(f"{__name__}.")
-        if isinstance(found := _MODULES.get(name), dict):
-            return vars(module).update(found)
+        found: Any = _MODULES.get(name)
+        if isinstance(found, dict):
+            vars(module).update(found)
+            return
         before, _, last = f"wengert.{name}".rpartition(".")
         found = found or getattr(import_module(before), last, None)  # also what is no module
         sys.modules[module.__name__] = found = found or import_module(f"wengert.{name}")
-        own: Any = vars(found).get("convolve")
-        if name == "scipy.signal" and not isinstance(own, partial):
-            vars(found).update(convolve=partial(convolve, own))
-        return vars(found).update(__path__=getattr(found, "__path__", []))  # `import` asks of parts
+        if name == "scipy.signal" and not isinstance(vars(found)["convolve"], partial):
+            found.convolve = partial(convolve, found.convolve)
+        vars(found).update(__path__=getattr(found, "__path__", []))  # `import` asks of parts
 
 
 _NAMES: dict[str, Any] = {
-    **{one.__name__: one for one in (defjvp, defvjp, defvjp_argnum, flatten, flatten_func)},
+    **{one.__name__: one for one in (defvjp, flatten, flatten_func)},
     **{one.__name__: one for one in (getval, isbox, primitive, unary_to_nary, dict, list, tuple)},
     **dict.fromkeys(("ArrayBox", "Box"), Tensor),
     **NARY,

@@ -448,13 +448,24 @@ HINTS: Final = {
 
 #: By class, PyTorch's keywords with what is said of them.
 KEYWORDS: Final = {
-    "Optimizer": dict.fromkeys(
-        ("foreach", "fused", "capturable", "differentiable"),
-        "which chooses among PyTorch's kernels: leave it out (wg.compile fuses the updates of all "
-        "parameters, on every backend)",
-    ),
+    "Optimizer": {
+        **dict.fromkeys(
+            ("foreach", "fused", "capturable", "differentiable"),
+            "which chooses among PyTorch's kernels: leave it out (wg.compile fuses the updates of "
+            "all parameters, on every backend)",
+        ),
+        "maximize": "which climbs: leave it out, and call (-objective).backward()",
+    },
     "AveragedModel": {
         "multi_avg_fn": "which is of lists: give avg_fn, which is of one parameter",
+    },
+    "Embedding": {
+        "sparse": "which makes gradients sparse: leave it out, they are dense arrays",
+        "scale_grad_by_freq": "which divides gradients by counts: divide weight.grad yourself",
+        **dict.fromkeys(
+            ("max_norm", "norm_type"),
+            "which changes the weight as it is read: scale its rows after each step",
+        ),
     },
     "LSTM": {"proj_size": "which shortens each step's result: run wg.nn.LSTMCell and nn.Linear"},
     "MultiheadAttention": {

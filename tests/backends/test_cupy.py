@@ -24,18 +24,18 @@ OPTIMISERS = {
 #: Launches of one step of two layers with cross entropy, with CuPy 13: eager, and compiled.
 #: A norm without overflow takes 19 of an eager step, however many gradients there are.
 LAUNCHES = {
-    ("sgd", ""): (27, 13),
-    ("sgd", "dropout"): (33, 16),
-    ("sgd", "clipping"): (55, 20),
-    ("momentum", ""): (35, 13),
-    ("momentum", "dropout"): (41, 16),
-    ("momentum", "clipping"): (63, 20),
-    ("adam", ""): (67, 13),
-    ("adam", "dropout"): (73, 16),
-    ("adam", "clipping"): (95, 21),
+    ("sgd", ""): (61, 20),
+    ("sgd", "dropout"): (67, 23),
+    ("sgd", "clipping"): (89, 27),
+    ("momentum", ""): (69, 20),
+    ("momentum", "dropout"): (75, 23),
+    ("momentum", "clipping"): (97, 27),
+    ("adam", ""): (101, 20),
+    ("adam", "dropout"): (107, 23),
+    ("adam", "clipping"): (129, 28),
 }
 #: How many fewer CuPy 14 makes of an eager step, as its ``where`` does not copy the condition.
-FEWER = {"": 3, "dropout": 3, "clipping": 6}
+FEWER = {"": 7, "dropout": 7, "clipping": 10}
 
 
 pytestmark = [pytest.mark.simulated, pytest.mark.usefixtures("backend")]
@@ -80,8 +80,6 @@ def test_a_training_step_waits_for_nothing_and_copies_nothing(
     counts = counted(run, arguments)
     assert not counts.synchronisations
     assert not counts.copies
-    parts = {name: n for name, n in counts.launches.items() if "cross_entropy" in name}
-    assert parts == {"softmax_cross_entropy_mean": 1, "softmax_cross_entropy": 1}
     fewer = FEWER[extra] if VERSION >= 14 and not compiled else 0
     assert sum(counts.launches.values()) == LAUNCHES[optimiser, extra][compiled] - fewer
     if compiled:
@@ -225,3 +223,44 @@ def test_training_stays_on_the_device_that_is_selected(compiled: bool) -> None:
         assert np.isfinite([loss.item() for loss in losses]).all()
         assert not counted(run, arguments).copies
     assert len(wanted) == 4
+
+
+LOGITS = np.random.default_rng(0).normal(size=(7, 5)) * 3
+WRONG = np.asarray([0, 4, 5, 3, -1, 1, 2])
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_a_row_that_there_is_not_is_nan(compiled: bool) -> None:
+    """CuPy itself takes indices modulo the length."""
+    wrong = (WRONG < 0) | (WRONG >= 5)
+
+    def given(x: wg.Tensor, y: wg.Tensor) -> wg.Tensor:
+        return wg.sum(F.embedding(y, x[:5]), axis=1)
+
+    run = wg.compile(given) if compiled else given
+    for dtype in ("float32", "float64"):
+        x, y = wg.asarray(LOGITS.astype(dtype)), wg.asarray(WRONG)
+        with counting() as counts:
+            found = run(x, y)
+        assert not counts.synchronisations
+        assert found.dtype == x.dtype
+        np.testing.assert_array_equal(np.isnan(found.numpy()), wrong)
+        with wg.use_backend("numpy"):
+            wanted = given(wg.asarray(LOGITS.astype(dtype)), wg.asarray(np.where(wrong, 0, WRONG)))
+        np.testing.assert_allclose(found.numpy()[~wrong], wanted.numpy()[~wrong], rtol=1e-5)
+
+
+@pytest.mark.parametrize("twice", [False, True])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_gradient_of_a_class_that_there_is_not_is_nan(
+    weighted: bool, smoothing: float, twice: bool
+) -> None:
+    x = wg.tensor(LOGITS.astype("float32"), requires_grad=True)
+    weight = wg.ones(5, dtype="float32") if weighted else None
+    options = {"ignore_index": -1, "reduction": "sum", "label_smoothing": smoothing}
+    loss = F.cross_entropy(x, wg.tensor(WRONG), weight, **options)
+    assert loss.dtype == x.dtype
+    (found,) = wg.autograd.grad(loss, x, create_graph=twice)
+    wrong = np.isnan(found.detach().numpy())
+    np.testing.assert_array_equal(wrong, np.repeat(WRONG[:, None] == 5, 5, axis=1))

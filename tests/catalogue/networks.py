@@ -35,13 +35,6 @@ def elus(draw):
 
 
 @st.composite
-def varying(draw):
-    shape = draw(ws.shapes(min_dims=1, max_dims=3, min_side=2))
-    axis = tuple(sorted(draw(st.sets(st.integers(0, len(shape) - 1), min_size=1))))
-    return Case(draw(ws.arrays("float64", shape, elements=BOX)), axis)
-
-
-@st.composite
 def weighted(draw):
     shape = draw(ws.shapes(min_dims=1, max_dims=3, min_side=1))
     axis = tuple(sorted(draw(st.sets(st.integers(0, len(shape) - 1), min_size=1))))
@@ -53,22 +46,12 @@ def weighted(draw):
 
 
 def standardised(x, weight, bias, axis, eps, centred):
-    x = x - x.mean(axis, keepdims=True) if centred else x
-    inverse = 1 / np.sqrt((x * x).mean(axis, keepdims=True) + eps)
+    mean = x.mean(axis, keepdims=True)
+    x = x - mean if centred else x
+    square = (x * x).mean(axis, keepdims=True)
+    inverse = 1 / np.sqrt(square + eps)
     out = x * inverse * weight + bias
-    return (out, inverse, x) if centred else (out, inverse)
-
-
-def units(x, axis, eps):
-    norm = np.maximum(np.sqrt((x * x).sum(axis, keepdims=True)), eps)
-    return x / norm, 1 / norm
-
-
-@st.composite
-def vectors(draw):
-    shape = draw(ws.shapes(min_dims=1, max_dims=3, min_side=1))
-    axis = tuple(sorted(draw(st.sets(st.integers(0, len(shape) - 1), min_size=1))))
-    return Case(draw(ws.arrays("float64", shape, elements=NONZERO)), axis, 1e-3)
+    return (out, inverse, mean, square, x * inverse) if centred else (out, inverse, x * inverse)
 
 
 @st.composite
@@ -165,20 +148,11 @@ NETWORKS = {
         real=unary(NONZERO), call=F.softsign, torch="nn.functional.softsign", jax="soft_sign",
         reference=lambda x: x / (1 + abs(x)),
     ),
-    "moments": Entry(
-        real=varying(), tracked=False, torch=False, jax=False,
-        reference=lambda x, axis: (x.mean(axis), x.var(axis, ddof=1)),
-        call=lambda x, axis: PRIMITIVES["moments"].bind(x, axis=axis),
-    ),
     "standardised": Entry(
         real=weighted(), reference=standardised, torch=False, jax=False,
         call=lambda x, weight, bias, axis, eps, centred: PRIMITIVES["standardised"].bind(
             x, weight, bias, axis=axis, eps=eps, centred=centred
         ),
-    ),
-    "units": Entry(
-        real=vectors(), reference=units, torch=False, jax=False,
-        call=lambda x, axis, eps: PRIMITIVES["units"].bind(x, axis=axis, eps=eps),
     ),
     "logistic_loss": Entry(
         real=binary(BOX, BOX, scalars=False), call=PRIMITIVES["logistic_loss"].bind,

@@ -104,22 +104,6 @@ def test_gradients_from_outside() -> None:
         assert len(log.given) == i
 
 
-def test_it_may_be_impure() -> None:
-    """Its result is that of the call, whatever the check runs besides."""
-    count = 0
-
-    @external
-    def ticks(x):
-        nonlocal count
-        count += 1
-        return np.full(x.shape, float(count))
-
-    step = wg.compile(lambda x: ticks(x) * x, check=2)
-    assert [step(wg.asarray([2.0])).item() for _ in range(6)] == [2.0, 4.0, 6.0, 8.0, 10.0, 12.0]
-    assert "eagerly" not in str(step.report)
-    assert step.report.recordings == 1 and step.report.checks > 1
-
-
 def test_a_failing_program_calls_it_once() -> None:
     cube, log = cube_and_log()
     step = wg.compile(lambda x, i: wg.take(cube(x), i, axis=0))
@@ -128,17 +112,6 @@ def test_a_failing_program_calls_it_once() -> None:
     with pytest.raises(IndexError):
         step(wg.asarray(X[0]), wg.asarray([7]))
     assert len(log.given) == 4
-
-
-def test_other_shapes_run_eagerly() -> None:
-    @external
-    def positive(x):
-        return x[x > 0]
-
-    step = wg.compile(lambda x: wg.sum(positive(x)) * 2)
-    for x in (X[0], X[0], X[0], -X[0]):
-        assert step(wg.asarray(x)).item() == 2 * np.sum(x[x > 0])
-    assert "positive returned arrays" in str(step.report)
 
 
 def test_several_results_and_arguments() -> None:

@@ -133,13 +133,6 @@ def test_one_after_the_other(first: str) -> None:
     check(function, given((4, 6), "in order"))
 
 
-@pytest.mark.parametrize("move", ["heads", "axes back to front", "flat", "diagonal"])
-def test_alone(move: str) -> None:
-    """Where one buffer is all there is."""
-    for shape in SHAPES[:3]:
-        check(lambda x: wg.sin(MOVES["flat"](MOVES[move](wg.exp(x)))), given(shape, "in order"))
-
-
 @pytest.mark.sampled
 @pytest.mark.parametrize("layout", EACH)
 def test_slopes_through_views_and_copies(layout: str) -> None:

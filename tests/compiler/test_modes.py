@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from tests.compiler.ordinary import alike
 from wengert.autograd import checkpoint
 from wengert.compiler.capture.errors import TraceError
 from wengert.testing import graph_breaks
@@ -57,15 +56,6 @@ def test_going_back_to_a_state_draws_the_same():
         assert zero.tolist() == [0.0] * 3
         assert other.tolist() == function(wg.ones(3))[1].tolist()
     assert f.report.recordings == 1
-
-
-def test_draws_of_every_kind_in_one_program(backend):
-    """The backend that draws, and the module that it is named after, have names of their own."""
-    x = wg.ones(3)
-    f = wg.compile(lambda x: x + wg.rand_like(x) * wg.normal(3) + wg.randn(3) + wg.bernoulli(x))
-    for _ in range(3):
-        assert f(x).shape == (3,)
-    assert "eagerly" not in str(f.report)
 
 
 def _seeds(x):
@@ -203,8 +193,3 @@ def test_a_loss_that_was_differentiated_inside_comes_back_as_it_does_eagerly(che
     for _ in range(4):
         assert seen(compiled) == expected
     assert compiled.report.recordings == 1
-
-
-def test_a_function_without_a_rule_that_nobody_differentiates():
-    own = wg.custom_vjp(lambda h: h * 2.0)
-    alike(lambda: (lambda x: own(x) + 1, list), [(wg.ones(3),)] * 3)

@@ -334,29 +334,6 @@ def test_sweeps_inside_do_not_look_at_graphs_of_the_caller(inside, held):
         assert one == (other if other is None else pytest.approx(other, rel=1e-5))
 
 
-def test_what_a_step_creates_for_several_parameters_is_kept_under_each_of_them():
-    """Keys of an optimiser's state are Tensors, whose ``==`` is by element."""
-
-    def run(compiled):
-        parameters = [wg.asarray(x, requires_grad=True) for x in ([1.0, 2.0], [[3.0], [4.0]])]
-        optimizer, found = wg.optim.SGD(parameters, lr=0.1, momentum=0.9), []
-
-        def step(x):
-            for p in parameters:
-                p.grad = wg.full(p.shape, x)
-            optimizer.step()
-            return [p * 2.0 for p in parameters]
-
-        function = wg.compile(step, strict=True) if compiled else step
-        for x in (1.0, 2.0, 3.0, 4.0):
-            results = function(x)
-            wg.sum(results[0]).backward()
-            found.append([tolist(y) for y in (*results, *parameters, parameters[0].grad)])
-        return found
-
-    assert run(True) == run(False)
-
-
 def test_what_an_argument_retains_and_comes_from_is_told() -> None:
     """Programs of the one were run for the other."""
 

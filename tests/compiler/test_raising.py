@@ -198,48 +198,6 @@ def test_a_caught_error_of_places_decides_for_its_own_call(name, raw):
             assert ours.tolist() == theirs.tolist()
 
 
-def _stored(a, x):
-    made = wg.zeros(2, dtype=wg.int64)
-    made[0] = a
-    return x * 2
-
-
-def _filled(a, x):
-    wg.full((2,), a, dtype=wg.uint8)
-    return x * 2
-
-
-#: What stores a number where it may not fit, or makes a float of an integer, and is not used.
-UNUSED = {
-    "a number stored": (_stored, [1, 2, 2**70, 2.5]),
-    "an element stored": (
-        lambda a, x: _stored(wg.sum(wg.asarray([a, 0])), x),
-        [1, 2, 2.5],
-    ),
-    "a number filled in": (_filled, [1, 2, 300, -1]),
-    "a number beside bytes": (lambda a, x: (wg.ones(2, dtype=wg.int8) + a, x * 2)[1], [1, 2, 200]),
-    "a product of numbers": (lambda a, x: (a * 1.5, x * 2)[1], [1, 2, 2**2000]),
-    "a quotient of numbers": (lambda a, x: (a / 2, x * 2)[1], [1, 2, 2**2000]),
-    "a product": (lambda a, x: (x * a, x * 2)[1], [1, 2, 2**2000]),
-}
-
-
-@pytest.mark.parametrize("name", UNUSED)
-def test_numbers_that_do_not_fit_raise_in_programs(name):
-    function, values = UNUSED[name]
-
-    def told(function, value):
-        try:
-            return function(value, wg.ones(2)).tolist()
-        except (OverflowError, TypeError, ValueError) as error:
-            return type(error)
-
-    compiled = wg.compile(function, check=0)
-    for value in values:
-        assert told(compiled, value) == told(function, value), value
-    assert isinstance(told(compiled, values[-1]), type)
-
-
 def test_errors_after_a_list_has_become_shorter() -> None:
     held = [1.0, 2.0, 3.0]
 

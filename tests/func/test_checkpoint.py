@@ -198,7 +198,6 @@ class Swa(nn.Module):
 STATEFUL = {
     "batch norm": lambda: nn.BatchNorm1d(3),
     "cumulative": lambda: nn.BatchNorm1d(3, momentum=None),
-    "instance norm": lambda: nn.InstanceNorm1d(4, track_running_stats=True),
     "spectral norm": lambda: nn.utils.parametrizations.spectral_norm(nn.Linear(3, 3)),
     "average": Average,
     "draws": lambda: nn.Sequential(nn.BatchNorm1d(3), nn.Dropout(0.5), Average()),

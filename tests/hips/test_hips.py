@@ -86,7 +86,7 @@ def test_a_result_that_depends_on_nothing_warns():
 
 
 def test_primitives():
-    primitive, defvjp, defjvp = (of(n, ".extend") for n in ("primitive", "defvjp", "defjvp"))
+    primitive, defvjp = (of(n, ".extend") for n in ("primitive", "defvjp"))
     seen = []
 
     @primitive
@@ -105,18 +105,16 @@ def test_primitives():
     check(scaled, (0, 1), modes=["rev"])(X, 2.0)
     assert np.allclose(of("hessian")(lambda x: np.sum(scaled(x, 2.0)))(X), np.diag(-2 * np.sin(X)))
     assert type(scaled(X, 2.0)) is np.ndarray
-    with pytest.raises(NotImplementedError, match="rule for argument 0"):
+    with pytest.raises(NotImplementedError, match="forward"):
         of("make_jvp")(scaled)(X, 2.0)(X)
-    defjvp(scaled, lambda g, ans, x, y, by=1.0: g * by * np.cos(x) * y, "same")
-    check(scaled, (0, 1))(X, 2.0)
     with pytest.raises(TypeError, match="nondiff"):
         grad(lambda by: np.sum(scaled(X, 2.0, by=by)))(2.0)
 
 
 def test_a_wrong_rule_is_found():
-    primitive, defvjp = of("primitive", ".extend"), of("defvjp_argnum", ".extend")
+    primitive, defvjp = of("primitive", ".extend"), of("defvjp", ".extend")
     wrong = primitive(lambda x: x**2)
-    defvjp(wrong, lambda argnum, ans, args, kwargs: lambda g: g * 2.01 * args[argnum])
+    defvjp(wrong, lambda ans, x: lambda g: g * 2.01 * x)
     with pytest.raises(AssertionError):
         of("check_grads", ".test_util")(wrong, modes=["rev"], order=1)(X)
 

@@ -31,7 +31,7 @@ OTHERS = {
     *(f"wengert/distributed/{name}.py" for name in ("averaging", "carriers", "gloo", "launch")),
     *(f"wengert/distributed/{name}.py" for name in ("mpi", "nccl", "training")),
     *(f"wengert/compiler/cupy/{name}.py" for name in ("fusion", "kernels", "routines")),
-    *("wengert/compiler/emission/finish.py", "wengert/nn/kernels/cupy_classification.py"),
+    "wengert/compiler/emission/finish.py",
     "wengert/__main__.py",
 }
 #: Where the tests of a room are, if not in the folder of its name.

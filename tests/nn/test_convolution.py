@@ -237,12 +237,6 @@ BAD: list[tuple[Any, type, str]] = [
         ValueError,
         "padding_mode is one of",
     ),
-    (
-        lambda x, w: nn.ConvTranspose2d(2, 2, 3, stride=2)(x, (20, 20)),
-        ValueError,
-        "valid sizes range from",
-    ),
-    (lambda x, w: nn.ConvTranspose2d(2, 2, 3)(x, (20,)), ValueError, "has 2 or 4 lengths"),
     (lambda x, w: F.pad(x, (1,)), RuntimeError, "two widths for each"),
     (lambda x, w: F.pad(x, (1, 1), mode="edge"), NotImplementedError, "mode is one of"),
     (lambda x, w: F.pad(x, (9, 1), mode="reflect"), RuntimeError, "do not fit an axis"),
@@ -368,12 +362,6 @@ def test_modules_are_pytorchs(name: str, args: Any, options: dict[str, Any]) -> 
     ours.load_state_dict({k: wg.asarray(v.numpy()) for k, v in theirs.state_dict().items()})
     x = RNG.normal(size=(2, 4, 9) if "1d" in name else (2, 4, 7, 6))
     check_against_torch(ours, theirs, [x], 1)
-    if name.startswith("ConvT") and "stride" in options:
-        size = theirs(torch.tensor(x)).shape[2:]
-        size = (size[0] - options.get("output_padding", -1), *size[1:])
-        np.testing.assert_allclose(
-            values(ours(wg.asarray(x), size)), values(theirs(torch.tensor(x), size)), rtol=1e-10
-        )
 
 
 @pytest.mark.parametrize("name", ["Conv2d", "ConvTranspose2d"])
@@ -397,11 +385,9 @@ def test_modules_without_pytorch(backend: Any) -> None:
     assert repr(layer) == (
         "Conv2d(2, 3, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1), padding_mode=circular)"
     )
-    back = nn.ConvTranspose2d(2, 3, 3, stride=2, padding=1)
-    assert back(x).shape == (1, 3, 7, 7)
+    back = nn.ConvTranspose2d(2, 3, 3, stride=2, padding=1, output_padding=(1, 0))
     longer = F.conv_transpose2d(x, back.weight, back.bias, 2, 1, (1, 0))
-    for size in ((8, 7), (1, 3, 8, 7)):
-        np.testing.assert_array_equal(values(back(x, size)), values(longer))
+    np.testing.assert_array_equal(values(back(x)), values(longer))
     assert nn.ZeroPad2d((1, 0, 2, 0))(x).shape == (1, 2, 6, 5)
     assert nn.Conv2d(0, 3, 1).bias.shape == (3,)
 

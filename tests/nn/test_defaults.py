@@ -30,7 +30,7 @@ OTHERWISE = {
             ("TripletMarginLoss triplet_margin_loss", {"p": 2.0, "eps": 1e-6}),
             ("layer_norm group_norm LayerNorm GroupNorm", {"eps": 1e-5}),
             ("batch_norm BatchNorm1d BatchNorm2d", {"eps": 1e-5, "momentum": 0.1}),
-            ("instance_norm", {"eps": 1e-5, "momentum": 0.1}),
+            ("instance_norm", {"eps": 1e-5}),
             (
                 "InstanceNorm1d InstanceNorm2d",
                 {"eps": 1e-5, "momentum": 0.1, "affine": False, "track_running_stats": False},
@@ -73,7 +73,6 @@ DEFAULTS = {
     "eps": 1e-8,
     "full": False,
     "gain": 1.0,
-    "generator": None,
     "groups": 1,
     "ignore_index": -100,
     "inplace": False,
@@ -87,13 +86,8 @@ DEFAULTS = {
     "lr": 1e-3,
     "margin": 1.0,
     "max_val": 1.0,
-    "maximize": False,
     "mean": 0.0,
-    "sparse": False,
-    "scale_grad_by_freq": False,
     "padding_idx": None,
-    "norm_type": 2.0,
-    "max_norm": None,
     "freeze": True,
     "min_val": -1.0,
     "mode": "fan_in",
@@ -162,3 +156,7 @@ def test_pytorch_has_the_same_defaults(space, name):
             assert shared[parameter].__name__ == default.__name__
             continue
         assert shared.get(parameter, default) == default, parameter
+
+
+def test_the_signature_of_a_layer_is_that_of_its_base() -> None:
+    assert inspect.signature(nn.LSTM) == inspect.signature(nn.GRU)

@@ -80,8 +80,8 @@ def test_hooks_are_called_in_order_and_change_what_passes() -> None:
 
         return hook
 
+    net.register_forward_pre_hook(note("pre first", wg.ones((1, 2))))
     net.register_forward_pre_hook(note("pre"))
-    net.register_forward_pre_hook(note("pre first", wg.ones((1, 2))), prepend=True)
     net.register_forward_pre_hook(
         note("pre keywords", ((wg.ones((1, 2)) * 2,), {"scale": 10.0})), with_kwargs=True
     )

@@ -8,7 +8,6 @@ import pytest
 
 import wengert as wg
 from wengert import nn
-from wengert.compiler import CompileError
 from wengert.nn import init
 
 
@@ -63,8 +62,12 @@ def test_orthogonal(backend: Any, shape: tuple[int, ...], dtype: str) -> None:
 @pytest.mark.parametrize("fill", [init.orthogonal_, init.trunc_normal_])
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_short_numbers_are_made_of_long_ones(fill: Any, dtype: str) -> None:
-    short, long = (fill(wg.empty((6, 4), dtype=d), generator=5) for d in (dtype, "float64"))
-    np.testing.assert_array_equal(values(short), values(long).astype(dtype))
+    drawn = []
+    for d in (dtype, "float64"):
+        wg.manual_seed(5)
+        drawn.append(values(fill(wg.empty((6, 4), dtype=d))))
+    short, long = drawn
+    np.testing.assert_array_equal(short, long.astype(dtype))
 
 
 def test_orthogonal_matrices_are_equally_likely() -> None:
@@ -129,62 +132,6 @@ def test_truncated_normal_numbers(mean: float, std: float, a: float, b: float, d
 def test_what_does_not_fit_is_told(call: Any, message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         call()
-
-
-FILLS: list[Any] = [
-    init.uniform_,
-    init.normal_,
-    init.xavier_uniform_,
-    init.xavier_normal_,
-    init.kaiming_uniform_,
-    init.kaiming_normal_,
-    init.orthogonal_,
-    init.trunc_normal_,
-]
-
-
-@pytest.mark.parametrize("fill", FILLS)
-@pytest.mark.parametrize("dtype", ["float32", "complex128"])
-def test_a_generator_draws_the_numbers(backend: Any, fill: Any, dtype: str) -> None:
-    """They are those of its seed, on every backend, and Wengert's own generators stay."""
-    if fill is init.trunc_normal_ and dtype == "complex128":
-        return
-    before = repr(wg.get_rng_state())
-    drawn = [
-        values(fill(wg.empty((4, 3), dtype=dtype), generator=generator))
-        for generator in (5, np.random.Generator(np.random.PCG64(5)), 6)
-    ]
-    assert repr(wg.get_rng_state()) == before
-    np.testing.assert_array_equal(drawn[0], drawn[1])
-    assert (drawn[0] != drawn[2]).any()
-    with wg.use_backend("numpy"):
-        np.testing.assert_array_equal(
-            values(fill(wg.empty((4, 3), dtype=dtype), generator=5)), drawn[0]
-        )
-    one = np.random.default_rng(5)
-    first, second = (values(fill(wg.empty((4, 3), dtype=dtype), generator=one)) for _ in range(2))
-    assert (first != second).any()
-    with pytest.raises(TypeError, match="generator is a seed or NumPy's Generator"):
-        fill(wg.empty((4, 3), dtype=dtype), generator="5")
-
-
-def test_a_seeded_start_has_the_numbers_of_that_seed() -> None:
-    """As by `wengert.manual_seed`, whose generator is the same."""
-    for fill in FILLS[:-1]:
-        wg.manual_seed(5)
-        expected = values(fill(wg.empty((4, 3))))
-        np.testing.assert_array_equal(values(fill(wg.empty((4, 3)), generator=5)), expected)
-
-
-def test_a_compiled_function_draws_from_no_generator_of_numpy() -> None:
-    weight, generator = nn.Parameter(wg.zeros(3)), np.random.default_rng(0)
-
-    @wg.compile
-    def start() -> Any:
-        return init.normal_(weight, generator=generator) * 1
-
-    with pytest.raises(CompileError, match="generators are seeded"):
-        start()
 
 
 def test_constants(backend: Any) -> None:
@@ -374,9 +321,8 @@ def test_a_compiled_step_clips_to_the_same_digits(size: float) -> None:
 def test_clip_grad_norm_of_what_is_not_finite() -> None:
     parameter = nn.Parameter(wg.zeros(2))
     parameter.grad = wg.asarray([1.0, math.inf])
-    with pytest.raises(RuntimeError, match="non-finite"):
-        nn.utils.clip_grad_norm_(parameter, 1.0, error_if_nonfinite=True)
-    assert parameter.grad.tolist() == [1.0, math.inf]
+    assert nn.utils.clip_grad_norm_(parameter, 1.0).item() == math.inf
+    assert wg.all(wg.isnan(parameter.grad)).item()
     assert nn.utils.clip_grad_norm_([nn.Parameter(wg.zeros(2))], 1.0).item() == 0
 
 

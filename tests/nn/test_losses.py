@@ -3,7 +3,6 @@
 import itertools
 import math
 import warnings
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -195,14 +194,6 @@ def test_a_variance_may_be_a_number_and_a_limited_one_has_a_derivative() -> None
     var = wg.full((4, 3), 1e-9, dtype="float64").requires_grad_()
     F.gaussian_nll_loss(x, y, var, reduction="sum").backward()
     np.testing.assert_allclose(var.grad.numpy(), (1e6 - (A - B) ** 2 * 1e12) / 2, rtol=1e-9)
-
-
-@pytest.mark.parametrize(("name", "word"), [("huber_loss", "delta"), ("smooth_l1_loss", "beta")])
-def test_the_end_of_the_square_may_be_a_tensor(name: str, word: str) -> None:
-    x = wg.asarray([0.1, -0.3, 0.5, 2.0, -3.0], dtype="float64")
-    loss = partial(getattr(F, name), x, wg.zeros_like(x), reduction="none")
-    found = loss(**{word: wg.asarray(0.5, dtype="float64")})
-    np.testing.assert_allclose(found.numpy(), loss(**{word: 0.5}).numpy(), rtol=1e-14)
 
 
 def test_special_points() -> None:

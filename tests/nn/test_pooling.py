@@ -34,8 +34,8 @@ def pools(draw: Any) -> Any:
 @pytest.mark.oracle
 @pytest.mark.slow
 @few
-@given(pools(), st.booleans(), st.sampled_from([None, 3]), st.data())
-def test_pools_are_pytorchs(case: Any, counts: bool, divisor: Any, data: Any) -> None:
+@given(pools(), st.booleans(), st.data())
+def test_pools_are_pytorchs(case: Any, counts: bool, data: Any) -> None:
     torch = pytest.importorskip("torch")
     count, shape, size, options, dilation = case
     x = RNG.normal(size=shape)
@@ -49,8 +49,7 @@ def test_pools_are_pytorchs(case: Any, counts: bool, divisor: Any, data: Any) ->
         )
 
     both(f"max_pool{count}d", size, dilation=dilation, **options)
-    more = {"divisor_override": divisor} if count == 2 else {}
-    both(f"avg_pool{count}d", size, count_include_pad=counts, **options, **more)
+    both(f"avg_pool{count}d", size, count_include_pad=counts, **options)
     lengths = data.draw(st.tuples(*[st.integers(1, n + 2) for n in shape[-count:]]))
     both(f"adaptive_avg_pool{count}d", lengths[0] if count == 1 else lengths)
     if count == 2:
@@ -61,7 +60,7 @@ def test_pools_are_pytorchs(case: Any, counts: bool, divisor: Any, data: Any) ->
 @pytest.mark.slow
 @few
 @given(pools(), st.sampled_from(["ties", "nan", "infinite", "integers"]), st.data())
-def test_where_maxima_are_is_pytorchs(case: Any, what: str, data: Any) -> None:
+def test_maxima_are_pytorchs(case: Any, what: str, data: Any) -> None:
     torch = pytest.importorskip("torch")
     count, shape, size, options, dilation = case
     x = RNG.integers(-3, 3, size=shape).astype(np.int64 if what == "integers" else np.float64)
@@ -76,12 +75,14 @@ def test_where_maxima_are_is_pytorchs(case: Any, what: str, data: Any) -> None:
     ):
         if what == "integers":
             continue
-        found = getattr(F, name)(wg.asarray(x), args, return_indices=True, **keywords)
-        expected = getattr(torch.nn.functional, name)(
-            torch.tensor(x), args, return_indices=True, **keywords
-        )
-        for a, b in zip(found, expected, strict=True):
-            np.testing.assert_array_equal(values(a), values(b))
+        ours, theirs = wg.tensor(x, requires_grad=True), torch.tensor(x, requires_grad=True)
+        found = getattr(F, name)(ours, args, **keywords)
+        expected = getattr(torch.nn.functional, name)(theirs, args, **keywords)
+        np.testing.assert_array_equal(values(found), values(expected))
+        seed = RNG.normal(size=found.shape)
+        found.backward(wg.asarray(seed))
+        expected.backward(torch.tensor(seed))
+        np.testing.assert_allclose(values(ours.grad), values(theirs.grad), rtol=1e-12)
 
 
 def windows_of(n: int, k: int, s: int, p: int, d: int, ceil: bool) -> list[list[int]]:
@@ -111,19 +112,19 @@ def test_pools_by_their_formula(
     x = RNG.normal(size=shape)
     given = wg.asarray(x)
     pool = (F.max_pool1d, F.max_pool2d)[count - 1]
-    found, where = pool(given, size, stride, padding, dilation, ceil, return_indices=True)
+    found = pool(given.requires_grad_(), size, stride, padding, dilation, ceil_mode=ceil)
     axes = zip(shape[2:], size, stride, padding, dilation, strict=True)
     lines = [windows_of(*axis, ceil) for axis in axes]
-    assert found.shape == where.shape == (*shape[:2], *map(len, lines))
-    places = np.arange(np.prod(shape[2:])).reshape(shape[2:])
+    assert found.shape == (*shape[:2], *map(len, lines))
+    seed, slope = RNG.normal(size=found.shape), np.zeros(shape)
     for at in np.ndindex(*map(len, lines)):
         inside = np.ix_(*[line[i] for line, i in zip(lines, at, strict=True)])
         part = x[(..., *inside)].reshape(*shape[:2], -1)
         np.testing.assert_array_equal(values(found)[(..., *at)], part.max(axis=-1))
-        expected = places[inside].reshape(-1)[part.argmax(axis=-1)]
-        np.testing.assert_array_equal(values(where)[(..., *at)], expected)
-    plain = pool(given, size, stride, padding, dilation, ceil)
-    np.testing.assert_array_equal(values(plain), values(found))
+        largest = x[(..., *inside)] == values(found)[(..., *at)].reshape(*shape[:2], *[1] * count)
+        slope[(..., *inside)] += largest * seed[(..., *at)].reshape(*shape[:2], *[1] * count)
+    found.backward(wg.asarray(seed))
+    np.testing.assert_allclose(values(given.grad), slope, rtol=1e-12, atol=1e-15)
     if any(d > 1 for d in dilation):
         return
     mean = (F.avg_pool1d, F.avg_pool2d)[count - 1]
@@ -150,10 +151,7 @@ def test_adaptive_pools_by_their_formula(backend: Any, lengths: Any) -> None:
     given = wg.asarray(x)
     asked = lengths if isinstance(lengths, tuple) else (lengths,) * 2
     counts = [n if c is None else c for n, c in zip((6, 7), asked, strict=True)]
-    mean, (top, where) = (
-        F.adaptive_avg_pool2d(given, lengths),
-        F.adaptive_max_pool2d(given, lengths, return_indices=True),
-    )
+    mean, top = F.adaptive_avg_pool2d(given, lengths), F.adaptive_max_pool2d(given, lengths)
     assert mean.shape == top.shape == (2, 2, *counts)
     for i, j in np.ndindex(*counts):
         rows = slice(i * 6 // counts[0], -(-(i + 1) * 6 // counts[0]))
@@ -161,8 +159,6 @@ def test_adaptive_pools_by_their_formula(backend: Any, lengths: Any) -> None:
         part = x[:, :, rows, columns]
         np.testing.assert_allclose(values(mean)[..., i, j], part.mean(axis=(2, 3)), rtol=1e-12)
         np.testing.assert_array_equal(values(top)[..., i, j], part.max(axis=(2, 3)))
-    chosen = np.take_along_axis(x.reshape(2, 2, 42), values(where).reshape(2, 2, -1), axis=2)
-    np.testing.assert_array_equal(chosen.reshape(top.shape), values(top))
     line = wg.asarray(x[0])
     for one, other in (
         (F.adaptive_avg_pool1d(line[:, 0], 3), F.adaptive_avg_pool2d(line[:, :1], (1, 3))),
@@ -172,17 +168,17 @@ def test_adaptive_pools_by_their_formula(backend: Any, lengths: Any) -> None:
 
 def test_ties_and_nan(backend: Any) -> None:
     x = wg.asarray([[[1.0, 2.0, 2.0, 2.0], [-np.inf, -np.inf, 0.0, np.nan]]]).requires_grad_()
-    found, where = F.max_pool1d(x, 2, padding=1, return_indices=True)
+    found = F.max_pool1d(x, 2, padding=1)
     np.testing.assert_array_equal(values(found)[0], [[1, 2, 2], [-np.inf, 0, np.nan]])
-    np.testing.assert_array_equal(values(where)[0], [[0, 1, 3], [0, 2, 3]])
     found.sum().backward()
     np.testing.assert_array_equal(values(x.grad)[0], [[1, 1, 0, 1], [1, 0, 1, 1]])
     # The last of several nan, as PyTorch says; the first of equal maxima.
-    y = wg.asarray([[[np.nan, np.nan, 1.0, 3.0, 3.0, 0.0]]])
-    assert values(F.max_pool1d(y, 3, return_indices=True)[1]).tolist() == [[[1, 3]]]
-    whole = F.max_pool1d(wg.asarray([[[3, 1, 2, 2]]]), 2, return_indices=True)
-    assert whole[0].dtype == wg.int64
-    assert [values(one).tolist() for one in whole] == [[[[3, 2]]], [[[0, 2]]]]
+    y = wg.asarray([[[np.nan, np.nan, 1.0, 3.0, 3.0, 0.0]]]).requires_grad_()
+    F.max_pool1d(y, 3).sum().backward()
+    assert values(y.grad).tolist() == [[[0, 1, 0, 1, 0, 0]]]
+    whole = F.max_pool1d(wg.asarray([[[3, 1, 2, 2]]]), 2)
+    assert whole.dtype == wg.int64
+    assert values(whole).tolist() == [[[3, 2]]]
 
 
 @pytest.mark.parametrize(
@@ -190,7 +186,6 @@ def test_ties_and_nan(backend: Any) -> None:
     [
         lambda x: F.max_pool2d(x, 3, 2, 1),
         lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True),
-        lambda x: F.avg_pool2d(x, 2, divisor_override=3),
         lambda x: F.adaptive_avg_pool2d(x, (3, 4)),
         lambda x: F.adaptive_max_pool2d(x, (3, 2)),
     ],
@@ -251,7 +246,8 @@ def test_errors_name_the_function(name: str) -> None:
             for pool in (F.max_pool2d, F.adaptive_max_pool2d)
         ),
         (lambda x: F.max_pool2d(x, 2, dilation=0), RuntimeError, "dilation of 1 at least"),
-        (lambda x: F.avg_pool2d(x, 2, divisor_override=0), RuntimeError, "must be not zero"),
+        (lambda x: F.max_pool2d(x, 2, 2, 0, 1, True), TypeError, "positional"),
+        (lambda x: nn.MaxPool2d(2, 2, 0, 1, True), TypeError, "positional"),
         (lambda x: F.avg_pool2d(x[0, 0], 2), RuntimeError, r"\(N, C, H, W\) or \(C, H, W\)"),
         (lambda x: F.avg_pool2d([1], 2), TypeError, "not list"),
         (lambda x: F.adaptive_max_pool2d(x, (1, 2, 3)), RuntimeError, "2 of them"),
@@ -268,7 +264,6 @@ MODULES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("MaxPool2d", (3, 2), {"padding": 1, "dilation": 1, "ceil_mode": True}),
     ("AvgPool1d", (2,), {"padding": 1, "count_include_pad": False}),
     ("AvgPool2d", ((3, 2),), {"stride": (2, 1), "ceil_mode": True}),
-    ("AvgPool2d", (2,), {"divisor_override": 3}),
     ("AdaptiveAvgPool1d", (3,), {}),
     ("AdaptiveAvgPool2d", ((3, None),), {}),
     ("AdaptiveMaxPool2d", (2,), {}),
@@ -285,10 +280,6 @@ def test_modules_are_pytorchs(name: str, args: Any, options: dict[str, Any]) -> 
     assert not ours.state_dict()
     x = RNG.normal(size=(2, 3, 7) if "1d" in name else (2, 3, 7, 6))
     check_against_torch(ours, theirs, [x], 1)
-    if "Max" in name:
-        pair = getattr(nn, name)(*args, **options, return_indices=True)(wg.asarray(x))
-        pool = getattr(torch.nn, name)(*args, **options, return_indices=True)
-        np.testing.assert_array_equal(values(pair[1]), values(pool(torch.tensor(x))[1]))
 
 
 @pytest.mark.parametrize(("name", "args", "options"), MODULES)

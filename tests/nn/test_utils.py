@@ -50,9 +50,9 @@ def test_inputs_of_the_model_s_backend_and_dtype() -> None:
             assert x.dtype == y.dtype == wg.float64
             return self.layer(x), [y]
 
-    assert "(4, 2), (5,)" in summary(Pair(), [(4, 3), (5,)])
     given = wg.ones((4, 3), dtype=wg.float64), wg.ones(5, dtype=wg.float64)
-    assert summary(Pair(), input_data=given) == summary(Pair(), [(4, 3), (5,)])
+    assert "(4, 2), (5,)" in summary(Pair(), input_data=given)
+    assert "(4, 2)" in summary(nn.Sequential(nn.Linear(3, 2).double()), (4, 3))
     assert "(4" not in summary(Pair())
 
 
@@ -62,13 +62,12 @@ def test_tables_that_can_t_be_made() -> None:
         summary(3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="input_shape or input_data, not both"):
         summary(model, (1, 3), wg.ones((1, 3)))
-    with pytest.raises(TypeError, match="a tuple of integers or a sequence of such"):
-        summary(model, (1.0, 3))
+    with pytest.raises(TypeError, match="made of integers"):
+        summary(model, (1.0, 3))  # type: ignore[arg-type]
     model.eval()
     with pytest.raises((ValueError, RuntimeError)):
         summary(model, (1, 4))
     assert not model.training and type(model) is nn.Linear
-    assert "int64" not in summary(nn.Identity(), (2,), dtype=wg.int64)
 
 
 # -- parametrisations ----------------------------------------------------------------------------
@@ -114,10 +113,14 @@ def test_copies_and_hooks_of_parametrised_modules() -> None:
     np.testing.assert_allclose(values(one(x)), expected, rtol=1e-6)
     handle.remove()
     assert type(layer).__name__ == "ParametrizedLinear"
-    two = pickle.loads(pickle.dumps(layer))
+    with pytest.raises(pickle.PicklingError, match="ParametrizedLinear"):  # as PyTorch refuses it
+        pickle.dumps(layer)
+    two = copy.deepcopy(layer)
     np.testing.assert_allclose(values(two(x)), expected / 10, rtol=1e-6)
     first, second = (x.parametrizations["weight"].original0 for x in (layer, two))
     assert first is not second
+    parametrizations.remove_parametrizations(two, "weight")
+    assert type(two) is nn.Linear and type(layer) is not nn.Linear
     handle = layer.register_forward_hook(lambda module, args, y: y * 10)
     parametrizations.remove_parametrizations(layer, "weight")
     np.testing.assert_allclose(values(layer(x)), expected, rtol=1e-6)

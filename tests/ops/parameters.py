@@ -32,10 +32,10 @@ _SAID = {
     "input": (
         "F.adaptive_avg_pool1d F.adaptive_avg_pool2d "
         "F.adaptive_max_pool2d F.avg_pool1d F.avg_pool2d F.dropout "
-        "F.dropout2d F.glu F.hardsigmoid F.hardswish F.interpolate "
+        "F.dropout2d F.elu F.glu F.hardsigmoid F.hardswish F.hardtanh F.interpolate "
         "F.log_softmax F.max_pool1d F.max_pool2d F.mish F.normalize "
         "F.pad F.pixel_shuffle F.relu6 F.selu F.softmax "
-        "F.softsign F.unfold"
+        "F.softplus F.softsign F.unfold"
     ),
     "| x": (
         "all any argmax argmin argsort count_nonzero empty_like nonzero ones_like rand_like "
@@ -56,22 +56,20 @@ _SAID = {
         "linalg.solve_triangular F.cosine_similarity F.pairwise_distance"
     ),
     "input weight bias": (
-        "F.conv1d F.conv2d F.conv_transpose1d F.conv_transpose2d F.group_norm F.layer_norm F.linear"
+        "F.conv1d F.conv2d F.conv_transpose1d F.conv_transpose2d F.group_norm "
+        "F.instance_norm F.layer_norm F.linear"
     ),
-    "input target": "F.kl_div F.l1_loss F.mse_loss",
-    "margin": ("nn.CosineEmbeddingLoss nn.TripletMarginLoss"),
+    "input target": "F.huber_loss F.kl_div F.l1_loss F.mse_loss F.smooth_l1_loss",
     "arrays": "broadcast_arrays concat meshgrid stack",
-    "weight": "F.embedding nn.BCELoss nn.NLLLoss",
+    "weight": "F.embedding nn.BCELoss nn.CrossEntropyLoss nn.NLLLoss",
     "| | x": "unique_all unique_counts unique_inverse unique_values",
     "input weight": "F.nll_loss F.prelu F.rms_norm",
     "x | other": "x.expand_as x.reshape_as x.type_as",
-    "alpha": "nn.ELU",
-    "anchor positive negative margin": "F.triplet_margin_loss",
+    "anchor positive negative": "F.triplet_margin_loss",
     "d": "fft.fftfreq fft.rfftfreq",
     "data": "as_tensor tensor",
-    "input alpha": "F.elu",
-    "input target weight": "F.binary_cross_entropy",
-    "input weight bias running_mean running_var | momentum": "F.batch_norm F.instance_norm",
+    "input target weight": "F.binary_cross_entropy F.cross_entropy",
+    "input weight bias running_mean running_var | momentum": "F.batch_norm",
     "x correction": "x.std x.var std var",
     "| type": "finfo iinfo",
     "| x1 x2": "isin searchsorted",
@@ -79,22 +77,13 @@ _SAID = {
     "a b": "logsumexp",
     "args kwargs": "nn.Identity",
     "array constant_values": "pad",
-    "beta": "nn.SmoothL1Loss",
-    "beta | threshold": "nn.Softplus",
-    "delta": "nn.HuberLoss",
     "fill_value": "full",
     "fill_value | x": "full_like",
-    "input beta | threshold": "F.softplus",
-    "input min_val max_val": "F.hardtanh",
-    "input target beta": "F.smooth_l1_loss",
-    "input target delta": "F.huber_loss",
     "input target var": "F.gaussian_nll_loss",
-    "input target weight label_smoothing": "F.cross_entropy",
     "input target weight pos_weight": "F.binary_cross_entropy_with_logits",
-    "input1 input2 margin | target": "F.cosine_embedding_loss",
+    "input1 input2 | target": "F.cosine_embedding_loss",
     "low high": "uniform",
     "mean std": "normal",
-    "min_val max_val": "nn.Hardtanh",
     "negative_slope": "nn.LeakyReLU",
     "obj": "asarray",
     "operands": "einsum",
@@ -102,7 +91,6 @@ _SAID = {
     "query key value attn_mask scale": "F.scaled_dot_product_attention",
     "start step | stop": "arange",
     "start stop": "linspace",
-    "weight label_smoothing": "nn.CrossEntropyLoss",
     "weight pos_weight": "nn.BCEWithLogitsLoss",
     "x factor": "linalg.cholesky_solve",
     "x min max": "clip",

@@ -188,16 +188,6 @@ def test_average_of_many_models_counts_them() -> None:
     assert averaged.module.weight.item() == pytest.approx(60000 / N, rel=1e-3)
 
 
-def test_frequent_row_of_an_embedding() -> None:
-    indices = wg.zeros(N, dtype="int64")
-
-    def loss(table: Any) -> Any:
-        return wg.mean(F.embedding(indices, table, scale_grad_by_freq=True))
-
-    got = wg.grad(loss)(wg.ones((1, 2), dtype="float16"))  # the mean of N equal parts of 1 / 2 N
-    np.testing.assert_allclose(got.numpy(), 1 / (2 * N), atol=2.0**-24)
-
-
 def test_ties_of_values_that_come_to_one_place() -> None:
     x, value = wg.zeros(1, dtype="float16"), wg.ones(N, dtype="float16")
     places = wg.zeros(N, dtype="int64")

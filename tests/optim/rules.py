@@ -13,7 +13,6 @@ OPTIONS: dict[str, dict[str, tuple[Any, ...]]] = {
         "weight_decay": (0, 0.2),
         "momentum": (0, 0.7),
         "centered": (False, True),
-        "maximize": (False, True),
     },
     "Adagrad": {
         "lr": (0.01, 0.1),
@@ -21,21 +20,18 @@ OPTIONS: dict[str, dict[str, tuple[Any, ...]]] = {
         "weight_decay": (0, 0.2),
         "initial_accumulator_value": (0, 0.5),
         "eps": (1e-10, 0.1),
-        "maximize": (False, True),
     },
     "Adadelta": {
         "lr": (1.0, 0.3),
         "rho": (0.9, 0.4),
         "eps": (1e-6, 0.1),
         "weight_decay": (0, 0.2),
-        "maximize": (False, True),
     },
     "Adamax": {
         "lr": (0.002, 0.05),
         "betas": ((0.9, 0.999), (0.7, 0.6)),
         "eps": (1e-8, 0.1),
         "weight_decay": (0, 0.2),
-        "maximize": (False, True),
     },
     "NAdam": {
         "lr": (0.002, 0.05),
@@ -44,7 +40,6 @@ OPTIONS: dict[str, dict[str, tuple[Any, ...]]] = {
         "weight_decay": (0, 0.2),
         "momentum_decay": (0.004, 0.3),
         "decoupled_weight_decay": (False, True),
-        "maximize": (False, True),
     },
     "RAdam": {
         "lr": (0.001, 0.05),
@@ -52,7 +47,6 @@ OPTIONS: dict[str, dict[str, tuple[Any, ...]]] = {
         "eps": (1e-8, 0.1),
         "weight_decay": (0, 0.2),
         "decoupled_weight_decay": (False, True),
-        "maximize": (False, True),
     },
     "Muon": {
         "lr": (0.001, 0.05),
@@ -68,14 +62,12 @@ OPTIONS: dict[str, dict[str, tuple[Any, ...]]] = {
         "lr": (1e-4, 0.05),
         "betas": ((0.9, 0.99), (0.3, 0.5)),
         "weight_decay": (0, 0.2),
-        "maximize": (False, True),
     },
 }
 
 
 def prepared(p, g, o):
     """The gradient with weight decay, and the parameter, by the options."""
-    g = -g if o.get("maximize") else g
     if o.get("decoupled_weight_decay"):
         return p * (1 - o["lr"] * o["weight_decay"]), g
     return p, g + o.get("weight_decay", 0) * p
@@ -141,7 +133,6 @@ def radam(p, g, s, t, o):
 
 
 def lion(p, g, s, t, o):
-    g = -g if o["maximize"] else g
     m = s.get("exp_avg", 0)
     s["exp_avg"] = o["betas"][1] * m + (1 - o["betas"][1]) * g
     move = np.sign(o["betas"][0] * m + (1 - o["betas"][0]) * g)

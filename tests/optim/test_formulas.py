@@ -17,7 +17,6 @@ SGD = {
     "dampening": (0.0, 0.3),
     "weight_decay": (0.0, 0.2),
     "nesterov": (False, True),
-    "maximize": (False, True),
 }
 ADAMW = {
     "lr": (0.1, 0.02),
@@ -25,7 +24,6 @@ ADAMW = {
     "eps": (1e-8, 0.1),
     "weight_decay": (0.0, 0.2),
     "amsgrad": (False, True),
-    "maximize": (False, True),
 }
 CALLS = [
     *(("SGD", given) for given in pairs(SGD | {"nesterov": False})),
@@ -35,8 +33,8 @@ CALLS = [
 ]
 
 
-def sgd(p, g, state, lr, momentum, dampening, weight_decay, nesterov, maximize):
-    g = (-g if maximize else g) + weight_decay * p
+def sgd(p, g, state, lr, momentum, dampening, weight_decay, nesterov):
+    g = g + weight_decay * p
     if momentum:
         old = state.get("momentum_buffer")
         state["momentum_buffer"] = b = g if old is None else momentum * old + (1 - dampening) * g
@@ -44,8 +42,7 @@ def sgd(p, g, state, lr, momentum, dampening, weight_decay, nesterov, maximize):
     return p - lr * g
 
 
-def adam(p, g, state, lr, betas, eps, weight_decay, amsgrad, maximize, decoupled_weight_decay=True):
-    g = -g if maximize else g
+def adam(p, g, state, lr, betas, eps, weight_decay, amsgrad, decoupled_weight_decay=True):
     if decoupled_weight_decay:
         p = p * (1 - lr * weight_decay)
     else:

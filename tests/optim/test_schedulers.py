@@ -45,10 +45,7 @@ CASES: list[Scheduler] = [
     ("CosineAnnealingWarmRestarts", {"T_0": 4, "T_mult": 3, "eta_min": 0.002}),
     ("OneCycleLR", {"max_lr": 0.5, "total_steps": 60}),
     ("OneCycleLR", {"max_lr": [0.5, 1.0], "epochs": 20, "steps_per_epoch": 4, "pct_start": 0.5}),
-    (
-        "OneCycleLR",
-        {"max_lr": 1.0, "total_steps": 70, "three_phase": True, "anneal_strategy": "linear"},
-    ),
+    ("OneCycleLR", {"max_lr": 1.0, "total_steps": 70, "anneal_strategy": "linear"}),
     ("OneCycleLR", {"max_lr": 1.0, "total_steps": 61, "cycle_momentum": False}),
     ("ReduceLROnPlateau", {"patience": 3}),
     ("ReduceLROnPlateau", {"mode": "max", "patience": 1, "threshold_mode": "abs", "factor": 0.5}),
@@ -149,14 +146,14 @@ def test_sixty_epochs_have_pytorchs_rates(case: Any, kind: str) -> None:
         )
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-15)
     for group, other in zip(optimisers[0].param_groups, optimisers[1].param_groups, strict=True):
-        kernels = {"foreach", "fused", "capturable", "differentiable"}
+        kernels = {"foreach", "fused", "capturable", "differentiable", "maximize"}
         limits = {"max_lr", "min_lr", "base_momentum", "max_momentum"}  # here the schedule has them
         assert group.keys() == other.keys() - kernels - limits
 
 
 @pytest.mark.parametrize("kind", ["SGD", "Adam"])
 @pytest.mark.parametrize("case", ALL)
-@pytest.mark.filterwarnings("ignore:wg.compile has recorded", "ignore:Detected call")
+@pytest.mark.filterwarnings("ignore:wg.compile has recorded")
 def test_a_compiled_step_steps_the_schedule_too(case: Any, kind: str) -> None:
     courses = []
     for compiles in (False, True):
@@ -244,7 +241,6 @@ def goes_on(case: Any, way: str, done: int) -> bool:
 
 @pytest.mark.whole
 @pytest.mark.parametrize("way", TAKEN_UP)
-@pytest.mark.filterwarnings("ignore:Detected call")
 def test_a_stopped_run_goes_on_with_its_rates(way: str) -> None:
     named = [*zip(CASES, IDS, strict=True), *zip(COMBINED, COMBINED, strict=True)]
     assert not [
@@ -295,6 +291,23 @@ def test_rates_and_momenta_record_nothing(backend: Any, case: Any, kind: str) ->
     if backend.name == "numpy":
         assert eager == replayed
     np.testing.assert_allclose(eager, replayed, rtol=1e-12)
+
+
+def test_a_compiled_step_does_not_look_into_a_schedule() -> None:
+    class Counts:
+        calls = 0
+
+        def __call__(self, epoch: int) -> float:
+            self.calls += 1
+            return 0.9**epoch
+
+    optimiser = ours()
+    scheduler = lr_scheduler.LambdaLR(optimiser, Counts())
+    run = wg.compile(optimiser.step)
+    for _ in range(5):
+        run()
+        scheduler.step()
+    assert run.report.recordings == 1
 
 
 GIVEN: list[tuple[str, dict[str, Any], list[float]]] = [
@@ -350,80 +363,6 @@ def test_a_cosine_goes_up_and_down_again() -> None:
         schedule.step()
         expected = least + (base - least) * (1 + np.cos(np.pi * t / half)) / 2
         np.testing.assert_allclose(schedule.get_last_lr()[0], expected, rtol=1e-12)
-
-
-IN_SEVERAL: dict[str, Any] = {
-    "StepLR": lambda o: lr_scheduler.StepLR(o, 2),
-    "SequentialLR": lambda o: lr_scheduler.SequentialLR(
-        o, [lr_scheduler.ConstantLR(o), lr_scheduler.ExponentialLR(o, 0.9)], milestones=[3]
-    ),
-}
-
-
-@pytest.mark.parametrize("name", IN_SEVERAL)
-def test_the_order_of_steps(name: str) -> None:
-    optimiser = ours()
-    scheduler = IN_SEVERAL[name](optimiser)
-    with pytest.warns(UserWarning, match=r"before `optimizer.step\(\)`") as caught:
-        scheduler.step()
-    assert {one.filename for one in caught} == {__file__}
-    optimiser = ours()
-    scheduler = IN_SEVERAL[name](optimiser)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        optimiser.step()
-        scheduler.step()
-
-
-def of_ones(kind: str) -> tuple[wg.nn.Parameter, Any]:
-    w = wg.nn.Parameter(wg.ones(3))
-    return w, getattr(wg.optim, kind)([w], lr=0.1)
-
-
-@pytest.mark.parametrize("kind", ["SGD", "Adam", "LBFGS"])
-@pytest.mark.parametrize("loaded", [False, True])
-@pytest.mark.parametrize("make", list(IN_SEVERAL.values()), ids=list(IN_SEVERAL))
-def test_a_step_counts_though_no_parameter_has_a_gradient(
-    make: Any, loaded: bool, kind: str
-) -> None:
-    """As in PyTorch, which counts the calls."""
-    w, optimiser = of_ones(kind)
-    scheduler = make(optimiser)
-    optimiser.step(*[lambda: wg.sum(w)] if kind == "LBFGS" else [])
-    scheduler.step()
-    if loaded:
-        states = optimiser.state_dict(), scheduler.state_dict()
-        w, optimiser = of_ones(kind)
-        scheduler = make(optimiser)
-        for one, state in zip((optimiser, scheduler), states, strict=True):
-            one.load_state_dict(state)
-    scheduler.step()
-    assert optimiser.param_groups[0]["lr"] == scheduler.get_last_lr()[0] != 0.1
-
-
-def test_a_step_that_a_grad_scaler_leaves_out_counts() -> None:
-    w, optimiser = of_ones("SGD")
-    scaler, scheduler = wg.amp.GradScaler(), lr_scheduler.StepLR(optimiser, 2)
-    scaler.scale(wg.sum(w * math.inf)).backward()
-    scaler.step(optimiser)
-    scaler.update()
-    scheduler.step()
-    assert scheduler.last_epoch == 1
-
-
-def test_a_compiled_step_counts() -> None:
-    w, optimiser = of_ones("SGD")
-    frozen = w.requires_grad_(False)
-    scheduler = lr_scheduler.StepLR(optimiser, 2)
-
-    @wg.compile
-    def step(x: Any) -> Any:
-        optimiser.step()
-        return wg.sum(frozen * x)
-
-    step(wg.ones(3))
-    scheduler.step()
-    assert scheduler.last_epoch == 1
 
 
 def test_a_scheduler_of_ones_own() -> None:
@@ -623,18 +562,10 @@ def test_a_group_that_is_added_needs_its_initial_rate() -> None:
         (lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 1).step(-1), ValueError, "negative"),
         (lambda o: lr_scheduler.OneCycleLR(o, 1.0), ValueError, "either total_steps OR"),
         (lambda o: lr_scheduler.OneCycleLR(o, 1.0, 0), ValueError, "total_steps, but got 0"),
-        (lambda o: lr_scheduler.OneCycleLR(o, 1.0, None, 2, 0), ValueError, "steps_per_epoch"),
+        (lambda o: lr_scheduler.OneCycleLR(o, 1.0, None, 2, 0), ValueError, "got 0"),
         (lambda o: lr_scheduler.OneCycleLR(o, 1.0, 9, pct_start=2.0), ValueError, "pct_start"),
-        (lambda o: lr_scheduler.OneCycleLR(o, 1.0, 9, anneal_strategy="x"), ValueError, "got x"),
+        (lambda o: lr_scheduler.OneCycleLR(o, 1.0, 9, anneal_strategy="x"), ValueError, "not .x"),
         (lambda o: lr_scheduler.OneCycleLR(o, [1.0], 9), ValueError, "^max_lr must have"),
-        *[
-            (
-                lambda o, name=name: lr_scheduler.OneCycleLR(o, 1.0, 9, **{name: [0.8]}),
-                ValueError,
-                f"^{name} must .*1 values",
-            )
-            for name in ("base_momentum", "max_momentum")
-        ],
         (lambda o: lr_scheduler.ReduceLROnPlateau(o, "x"), ValueError, "not 'x' and 'rel'"),
         (lambda o: lr_scheduler.ReduceLROnPlateau(o, factor=1.0), ValueError, "Factor"),
         (
@@ -770,5 +701,9 @@ def test_a_group_is_added_later() -> None:
         (cycle,) = optimiser(
             lambda o, m=given: lr_scheduler.OneCycleLR(o, m, total_steps=4, cycle_momentum=False)
         )
-        with pytest.raises(ValueError, match="same length as"):
+        if given == 1.0:
             cycle.step()
+            assert len({*cycle.get_last_lr()}) == 1
+        else:
+            with pytest.raises(ValueError, match="same length as"):
+                cycle.step()

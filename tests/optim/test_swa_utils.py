@@ -140,7 +140,7 @@ def test_bad_input() -> None:
     with pytest.raises(ValueError, match="decay value 2"):
         swa_utils.get_ema_avg_fn(2)
     averaged = swa_utils.AveragedModel(model)
-    with pytest.raises(ValueError, match=r"parameters of other shapes.*\(1, 3\)"):
+    with pytest.raises(ValueError, match=r"parameters or buffers of other shapes.*\(1, 3\)"):
         averaged.update_parameters(nn.Linear(3, 1))
     assert int(averaged.n_averaged) == 0
     swa_utils.update_bn([], model)  # which has no such layer

@@ -72,7 +72,7 @@ def test_parameters_by_what_they_are():
     assert rows[":py:obj:`~wengert.nextafter`"] == ["", "", "``x1``, ``x2``", ""]
     assert rows[":py:obj:`~wengert.copysign`"] == ["``x1``", "``x2``", "", ""]
     assert rows[":py:obj:`~wengert.optim.SGD`"][3].startswith("``lr``, ``momentum``")
-    assert rows[":py:obj:`~wengert.nn.ELU`"] == ["``alpha``", "", "", "``inplace``"]
+    assert rows[":py:obj:`~wengert.nn.LeakyReLU`"] == ["``negative_slope``", "", "", "``inplace``"]
 
 
 def test_nothing_is_left_out_of_a_derivative(rows):

@@ -51,12 +51,10 @@ def features():
 
 OPTIMIZERS = {
     "sgd": lambda p: optim.SGD(p, lr=0.1),
-    "sgd momentum": lambda p: optim.SGD(
-        p, lr=0.1, momentum=0.9, dampening=0.1, weight_decay=0.1, maximize=True
-    ),
+    "sgd momentum": lambda p: optim.SGD(p, lr=0.1, momentum=0.9, dampening=0.1, weight_decay=0.1),
     "sgd nesterov": lambda p: optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
     "adam": lambda p: optim.Adam(p),
-    "adam amsgrad": lambda p: optim.Adam(p, amsgrad=True, weight_decay=0.1, maximize=True),
+    "adam amsgrad": lambda p: optim.Adam(p, amsgrad=True, weight_decay=0.1),
     "adamw": lambda p: optim.AdamW(p, amsgrad=True),
 }
 

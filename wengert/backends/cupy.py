@@ -143,22 +143,13 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
 
 def _creation(name: str) -> Kernel:
     """A function of the standard that makes arrays; array-api-compat's leave out the device."""
+    like = name.endswith("_like")  # another array: on its device, if none is named
 
     def make(*given: Any, device: Any = None, **options: Any) -> Any:
         function = getattr(BACKEND.xp, name)
+        device = given[0].device if like and device is None else device
         with BACKEND.cupy.cuda.Device(device):  # of None, the current one
             return function(*given, **options)
-
-    return make
-
-
-def _made_like(name: str) -> Kernel:
-    """A function that makes an array like another one: on its device, if none is named."""
-
-    def make(x: Any, /, *given: Any, device: Any = None, **options: Any) -> Any:
-        function = getattr(BACKEND.xp, name)
-        with x.device if device is None else device:
-            return function(x, *given, **options)
 
     return make
 
@@ -244,12 +235,9 @@ class CupyBackend(Backend):
     @cached_property
     def kernels(self) -> Mapping[str, Kernel]:  # type: ignore[override]
         """Indexing, drawing, and what the library computes in one piece."""
+        filled = [n + s for n in ("empty", "full", "ones", "zeros") for s in ("", "_like")]
         return {
-            **{n: _creation(n) for n in ("arange", "empty", "eye", "full", "ones", "zeros")},
-            **{
-                name: _made_like(name)
-                for name in ("empty_like", "full_like", "ones_like", "zeros_like")
-            },
+            **{name: _creation(name) for name in ("arange", "eye", *filled)},
             "add_part": add_part,
             "asarray": asarray,
             "clip": clip,

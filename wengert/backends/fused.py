@@ -90,7 +90,7 @@ def jax_kernels(jax: Any) -> dict[str, Kernel]:
         return p + a * (m / (jax.numpy.sqrt(v) + eps))
 
     def add_squares(a: Any, x: Any, b: Any, g: Any) -> Any:
-        return a * x + b * g * g
+        return a * x + (b * g) ** 2
 
     return {
         # Each operation is compiled for each shape of a parameter, which takes longer than a step.

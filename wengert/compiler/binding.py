@@ -18,7 +18,7 @@ from wengert.compiler.capture.recorded import Effect, Recording, Ref, Swept
 from wengert.compiler.emission.spelling import Names, Speller, conditions
 from wengert.compiler.owners import class_of_user
 from wengert.compiler.passes.flatten import LARGEST
-from wengert.compiler.passes.inplace import ALONE, CHANGED, LATE
+from wengert.compiler.passes.inplace import ALONE, CHANGED
 from wengert.compiler.state import Missing, Place, State, is_plain, leads_on, same, tensors_in
 from wengert.ops.data_type import get_default_dtype
 from wengert.tape.grad_mode import is_inference_mode_enabled, recording
@@ -73,7 +73,6 @@ class Binding:
             ALONE: [None],
             "attach": attach,
             "default_dtype": get_default_dtype,
-            "late": LATE,
             "another": pool.another,
             "give": pool.give,
             "inference": is_inference_mode_enabled,
@@ -124,7 +123,6 @@ class Binding:
         left = f"{', '.join(outputs)}{',' if len(outputs) == 1 else ''} = " if outputs else ""
         lines = ["    try:", "        step = take()"]
         lines += ["    except IndexError:", "        step = another()", "    try:"]
-        lines += ["        late.clear()"] if self._alone else []
         # The gradients that the function deletes at its begin are freed before new ones are made.
         gone = [
             x.ref.index
@@ -139,14 +137,14 @@ class Binding:
         lines += ["        try:", f"            {left}step({', '.join(inputs)})"]
         lines += ["        except BaseException as error:"]
         lines += [f"            t{i}._grad = None" for i in gone]
+        # After a change in place the function would begin with what has changed.
+        unless = f" and not {CHANGED}[0]" if self._alone else ""
         lines += [
-            "            if isinstance(error, Exception):",
+            f"            if isinstance(error, Exception){unless}:",
             "                return Failed(error)",
         ]
         lines += ["            raise"]
         lines += [f"        {line}" for line in (*self._new(), *self._effects())]
-        if self._alone:
-            lines += ["        if late:", "            raise late.pop(0)"]
         lines += [f"        {line}" for line in self._answer()]
         lines += ["    finally:", "        give(step)"]
         return lines

@@ -17,12 +17,7 @@ import numpy as np
 from wengert.backends import cupy, dtype_of, numpy, numpy_reductions
 from wengert.backends.backend import Kernel
 from wengert.compiler.program import Instruction, Value
-from wengert.nn.kernels import (
-    cupy_classification,
-    numpy_classification,
-    numpy_normalisations,
-    numpy_recurrent,
-)
+from wengert.nn.kernels import numpy_classification, numpy_normalisations, numpy_recurrent
 from wengert.ops.beyond import numpy_convolutions
 from wengert.ops.operators import BINARY, EQUALITY, ORDER, UNARY
 from wengert.tape.primitive import PRIMITIVES, Primitive
@@ -151,7 +146,7 @@ HARMLESS: Final = frozenset(
 all any argmax argmin argsort class_mask cofactors concat_arrays convolution count_nonzero
 cumulative_prod isin max min prod sum where
 linalg.det linalg.qr linalg.slogdet linalg.vector_norm linear linear_recurrence log_softmax
-logsumexp gru lstm moments scatter_max scatter_min searchsorted softmax softmax_cross_entropy sort
+logsumexp gru lstm scatter_max scatter_min searchsorted softmax softmax_cross_entropy sort
 standardised std var window_argmax
 """.split()  # noqa: SIM905 -- a page of names is none to read
 )
@@ -222,10 +217,8 @@ KERNELS: Final[Mapping[Kernel, KernelFacts]] = {
     numpy_classification.number_counted: _LOOKS,
     numpy.deviation_of_few: _LOOKS,
     numpy_normalisations.inverse_roots: _LOOKS,
-    numpy_normalisations.units: _LOOKS,
     numpy_normalisations.scaled_rows: _OF_ROWS,
     numpy_normalisations.shifted_rows: _OF_ROWS,
-    numpy_normalisations.steep_rows: _OF_ROWS,
     numpy_reductions.roots: _LOOKS,
     numpy_reductions.sum_over: KernelFacts(chooses=_sums_by_rows, reduction=np.add.reduce),
     numpy_reductions.max_over: KernelFacts(
@@ -245,7 +238,4 @@ KERNELS: Final[Mapping[Kernel, KernelFacts]] = {
         for kernel, covers in numpy_recurrent.COVERED.items()
     },
     cupy.clip: KernelFacts(pieces=_clip_pieces),
-    cupy_classification.softmax_cross_entropy_parts: KernelFacts(
-        covers=cupy_classification.covers, kernel=cupy_classification.cupy_softmax_cross_entropy
-    ),
 }

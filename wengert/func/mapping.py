@@ -22,31 +22,20 @@ from wengert.tape.tensor import Tensor, wrapped
 
 
 def vmap(
-    function: Callable[..., Any],
-    in_axes: Any = 0,
-    out_axes: Any = 0,
-    chunk_size: int | None = None,
-    randomness: str = "error",
-) -> Callable[..., Any]:
+    function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0,
+    chunk_size: int | None = None, randomness: str = "error",
+) -> Callable[..., Any]:  # fmt: skip
     """Return a function that maps another over axes of its arguments, without a loop.
 
     The function is written for one example, and called once: its Tensors look like one member of
-    the batch, and operations run for all members together; those without a batch rule for each in
-    turn. Results are in the kind of the arguments, as of `jvp`. Transforms nest with it in any
-    order: ``vmap(grad(loss), in_axes=(None, 0, 0))`` gives gradients per example.
-
-    Raises `ValueError` if axes or lengths do not fit, or nothing is mapped; `TypeError` if a mapped
-    leaf, or a result, is no array. Inside, `TypeError` if Python asks for the value of a mapped
-    Tensor, as ``if`` does, and `RuntimeError` if random numbers are drawn without leave.
+    the batch. Operations run for all members together; those without a batch rule for each in turn.
+    Results are in the kind of the arguments, as of `jvp`. Transforms nest in any order.
 
     Parameters
     ----------
-    in_axes : int, None or tuple
-        The axis of the arguments' leaves to map over; None for those that all members have in
-        common. A tuple has one for each argument, or a tree of these that begins as it does.
-        Arguments given by keyword are mapped over their first axis.
-    out_axes : int, None or tree
-        Where results have the members' axis. None is for those that do not depend on the member.
+    in_axes, out_axes : int, None or tree
+        The members' axis of the arguments' leaves, and of the results'; None for what members have
+        in common. A tuple has one for each argument; those given by keyword have the first axis.
     chunk_size : int, optional
         How many members are computed at once, which bounds the memory; all by default.
     randomness : {"error", "different", "same"}
@@ -54,12 +43,8 @@ def vmap(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import wengert as wg
-    >>> x = np.array([[1.0, 2.0], [3.0, 4.0]])
-    >>> wg.vmap(wg.grad(lambda x: wg.sum(x**2)))(x)
-    array([[2., 4.],
-           [6., 8.]])
+    >>> wg.vmap(wg.grad(lambda x: x**2))(wg.asarray([1.0, 2.0]))
+    tensor([2., 4.])
     """
     check_function(function, "vmap")
     check_chunk_size(chunk_size)
@@ -68,30 +53,35 @@ def vmap(
 
     @named_like(function)
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        leaves, structure = tree_flatten((args, kwargs))
+        given, structure = tree_flatten((args, kwargs))
+        leaves = list(given)
         axes = [*_axes(in_axes, args, "in_axes"), *_axes(0, kwargs, "in_axes")]
-        given, lengths = _fronts(leaves, axes, structure.paths())
-        if len({*lengths.values()}) != 1:
-            raise ValueError(f"vmap needs axes of one length to map over, and was given {lengths}")
-        count = next(iter(lengths.values()))
-        call = Call(function, args, kwargs, (), False, [], [], [], leaves, precision_of(leaves))
-        step = chunk_size or max(count, 1)
-        draws = generators.get_rng_state() if step < count and randomness == "same" else None
-        chunks = []
-        for start in range(0, max(count, 1), step):
-            if start and draws is not None:
-                generators.set_rng_state(draws)
-            stop = min(start + step, count)
-            level = new_level()
-            inside = (*maps.get(), Map(level, stop - start, randomness))
-            out = BatchExit(level, tick(), stop - start, partial(drawing_in, inside))
-            part = [
-                x if at is None else make_batch(x if step >= count else x[start:stop], out.level)
-                for x, at in zip(given, axes, strict=True)
-            ]
-            chunk, places, shape = _run(call, structure.unflatten(part), out, out_axes)
+        own = [i for i, at in enumerate(axes) if at is not None]
+        for i in own:
+            leaves[i] = _moved(leaves[i], axes[i], f"argument{structure.paths()[i][3:]}")
+        lengths = [leaves[i].shape[0] for i in own]
+        if len({*lengths}) != 1:
+            raise ValueError(f"vmap maps over axes of one length, and was given some of {lengths}")
+        call = Call(function, args, kwargs, (), False, [], [], [], given, precision_of(given))
+        step, chunks = chunk_size or max(lengths[0], 1), []
+        state = generators.get_rng_state() if chunk_size and randomness == "same" else None
+        for start in range(0, max(lengths[0], 1), step):
+            if state is not None:
+                generators.set_rng_state(state)
+            size, level = min(step, lengths[0] - start), new_level()
+            drawing = partial(drawing_in, (*maps.get(), Map(level, size, randomness)))
+            out = BatchExit(level, tick(), size, drawing)
+            part = list(leaves)
+            for i in own:
+                x = part[i] if size == lengths[0] else part[i][start:][:size]
+                part[i] = make_batch(x, level)
+            chunk, ends, shape = _run(call, structure.unflatten(part), out, out_axes)
             chunks.append(chunk)
-        return call.answer(shape.unflatten(map(_joined, zip(*chunks, strict=True), places)))
+        results = [
+            parts[0] if at is None or len(parts) == 1 else ops.concat(parts, axis=at)
+            for parts, at in zip(zip(*chunks, strict=True), ends, strict=True)
+        ]
+        return call.answer(shape.unflatten(results))
 
     return mapped
 
@@ -108,96 +98,53 @@ class _Writes(Observer):
 
     def check(self, results: list[Tensor]) -> None:
         """Give Tensors that outlive the function their arrays again, and raise."""
-        alive = [(x, array) for held, array in self.found if (x := held()) is not None]
-        inner = {*map(id, results)}
-        stale = [(x, a) for x, a in alive if isinstance(x._array, Lifted) and id(x) not in inner]
-        for x, array in reversed(stale):
-            x._array = array
-        if stale:
+        inner, shape = {*map(id, results)}, None
+        for held, array in reversed(self.found):
+            if (x := held()) is not None and isinstance(x._array, Lifted) and id(x) not in inner:
+                x._array, shape = array, tuple(x.shape)
+        if shape is not None:
             raise RuntimeError(
-                f"inside vmap mapped values were written into a Tensor of shape "
-                f"{tuple(stale[0][0].shape)} that is not mapped, and outlives the function: return "
-                "them; running averages are for eval() or track_running_stats=False"
+                f"inside vmap mapped values were written into a Tensor of shape {shape} that "
+                "outlives the function: return them; running averages are for eval()"
             )
 
 
-def _run(
-    call: Call, inputs: Any, out: BatchExit, out_axes: Any
-) -> tuple[list[Tensor], list[Any], TreeDef]:
-    """Call the function once: its results with the members' axis in front, their places, and tree.
-
-    A result whose place is None is as it is.
-    """
-    args, kwargs = inputs
+def _run(call: Call, inputs: Any, out: BatchExit, out_axes: Any) -> tuple[Any, Any, TreeDef]:
+    """Call the function once: results with the members' axis in front, their axes, and tree."""
     writes = _Writes()
     with out.sweeping(), observed_by(writes), at_least(call.precision):
-        returned = call_back(call.function, *args, **kwargs)
+        returned = call_back(call.function, *inputs[0], **inputs[1])
         leaves, structure = tree_flatten(returned)
-        paths = structure.paths()
-        results = [_result(y, path) for y, path in zip(leaves, paths, strict=True)]
+        names = [f"the result{path} of the mapped function" for path in structure.paths()]
+        numbers = [ops.asarray(y) if number_type(y) in SCALARS else y for y in leaves]
+        results = [_moved(y, None, name) for y, name in zip(numbers, names, strict=True)]
     writes.check(results)
-    places = _axes(out_axes, returned, "out_axes")
-    left = iter(leave([y for y, at in zip(results, places, strict=True) if at is not None], out))
-    for i, (y, at) in enumerate(zip(results, places, strict=True)):
-        array = y._array
+    axes = _axes(out_axes, returned, "out_axes")
+    left = iter(leave([y for y, at in zip(results, axes, strict=True) if at is not None], out))
+    for i, (y, at) in enumerate(zip(results, axes, strict=True)):
         if at is not None:
-            (results[i],) = next(left)
-            _check_axis(at, results[i], f"the result{paths[i]} with the members' axis")
-        elif isinstance(array, Batched) and array.level == out.level:
-            raise ValueError(f"the result{paths[i]} differs between members; its out_axes is None")
-    return results, places, structure
-
-
-def _result(y: Any, path: str) -> Tensor:
-    if isinstance(y, Tensor):
-        return y
-    if number_type(y) in SCALARS or is_array(y):
-        return ops.asarray(y)
-    raise TypeError(f"the result{path} of vmap's function is a {type(y).__name__}, and no array")
-
-
-def _joined(chunks: tuple[Tensor, ...], place: int | None) -> Tensor:
-    """A result of all chunks, with the members' axis in its place."""
-    if place is None:
-        return chunks[0]
-    whole = chunks[0] if len(chunks) == 1 else ops.concat(chunks)
-    return ops.moveaxis(whole, 0, place) if place else whole
+            results[i] = _moved(next(left)[0], at, names[i], front=False)
+        elif isinstance(y._array, Batched) and y._array.level == out.level:
+            raise ValueError(f"{names[i]} differs between members; its out_axes is None")
+    return results, axes, structure
 
 
 def _axes(axes: Any, tree: Any, what: str) -> list[Any]:
     """The entry of each leaf of a tree, of a tree of entries that begins as it does."""
-    if isinstance(axes, list) and isinstance(tree, tuple):
-        axes = tuple(axes)
+    axes = tuple(axes) if isinstance(axes, list) and isinstance(tree, tuple) else axes
     entries, structure = tree_flatten(axes, lambda x: x is None)
     for entry in entries:
         if isinstance(entry, bool) or not (entry is None or hasattr(entry, "__index__")):
             raise TypeError(f"{what} has integers, None, and trees of these, and not {entry!r}")
     parts = structure.flatten_up_to(tree, f"what {what} is for")
-    pairs = zip(entries, parts, strict=True)
-    return [entry for entry, part in pairs for _ in tree_flatten(part)[0]]
+    return [at for at, part in zip(entries, parts, strict=True) for _ in tree_flatten(part)[0]]
 
 
-def _fronts(
-    leaves: list[Any], axes: list[Any], paths: list[str]
-) -> tuple[list[Any], dict[str, int]]:
-    """The leaves, as Tensors with the axis in front where they are mapped; and these' lengths."""
-    found, lengths = [], {}
-    for x, axis, path in zip(leaves, axes, paths, strict=True):
-        if axis is not None:
-            name = f"argument{path[3:]}"
-            if not isinstance(x, Tensor) and not is_array(x):
-                raise TypeError(
-                    f"{name} is a {type(x).__name__}, and has no axis to map over: give an "
-                    "array, or None for it in in_axes"
-                )
-            x = wrapped(x)
-            _check_axis(axis, x, name)
-            x = ops.moveaxis(x, axis, 0) if axis else x
-            lengths[name] = x.shape[0]
-        found.append(x)
-    return found, lengths
-
-
-def _check_axis(axis: int, x: Tensor, what: str) -> None:
-    if not -x.ndim <= axis < x.ndim:
-        raise ValueError(f"{what} has shape {tuple(x.shape)}, and no axis {axis}")
+def _moved(x: Any, axis: int | None, name: str, front: bool = True) -> Tensor:
+    """A Tensor of an array with an axis moved to the front, or with the first one moved there."""
+    if not isinstance(x, Tensor) and not is_array(x):
+        raise TypeError(f"{name} is a {type(x).__name__}, and no array (in_axes may be None)")
+    x = wrapped(x)
+    if axis is not None and not -x.ndim <= axis < x.ndim:
+        raise ValueError(f"{name} has shape {tuple(x.shape)}, and no axis {axis}")
+    return ops.moveaxis(x, *((axis, 0) if front else (0, axis))) if axis else x

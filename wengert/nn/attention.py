@@ -14,10 +14,6 @@ from wengert.ops.hints import Refusing
 from wengert.tape.tensor import Tensor, wrapped
 
 
-class NonDynamicallyQuantizableLinear(Linear):
-    """`Linear` under the name that PyTorch's ``repr`` shows."""
-
-
 class MultiheadAttention(Refusing, Module):
     r"""Attention in several heads, of which each sees its own projections.
 
@@ -67,7 +63,7 @@ class MultiheadAttention(Refusing, Module):
         of: dict[str, Any] = {"device": device, "dtype": dtype}
         self.in_proj_weight = Parameter(ops.empty((3 * embed_dim, embed_dim), **of))
         self.in_proj_bias = Parameter(ops.zeros((3 * embed_dim,), **of)) if bias else None
-        self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias=bias, **of)
+        self.out_proj = Linear(embed_dim, embed_dim, bias=bias, **of)
         init.xavier_uniform_(self.in_proj_weight)
         if self.out_proj.bias is not None:
             init.zeros_(self.out_proj.bias)

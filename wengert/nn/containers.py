@@ -6,7 +6,6 @@ from operator import index
 from typing import Any, Generic, Self, TypeVar, overload
 
 from wengert.func.functional import swapped
-from wengert.nn.hooks import changes
 from wengert.nn.module import Module, bracket_children
 from wengert.nn.parameter import Parameter
 from wengert.nn.state import hints
@@ -64,7 +63,6 @@ class _Numbered(_Holder[E]):
         elements = [self._as_element(value) for value in values]
         for name, _ in self._items():
             del self.__dict__[name]
-        changes[0] += 1
         self.__dict__.update(_number(elements))
 
     def _position(self, idx: Any) -> int:

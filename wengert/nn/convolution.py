@@ -138,42 +138,11 @@ class _Transposed(_Convolution):
         more = groups, bias, padding_mode, device, dtype
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, *more)
 
-    def forward(self, input: Any, output_size: Sizes | None = None) -> Tensor:
-        """Add up windows of the weights; ``output_size`` says how long the result is to be.
-
-        It is given for the spatial axes or all, in place of ``output_padding``.
-        """
-        more = (
-            self.output_padding if output_size is None else self._extra_lengths(input, output_size)
-        )
+    def forward(self, input: Any) -> Tensor:
+        """Add up windows of the weights."""
         convolve = (F.conv_transpose1d, F.conv_transpose2d)[self._count - 1]
-        options: Any = (self.stride, self.padding, more, self.groups, self.dilation)
-        return convolve(input, self.weight, self.bias, *options)
-
-    def _extra_lengths(self, input: Any, output_size: Any) -> Sizes:
-        """How much longer than the shortest a result of these lengths is."""
-        count, name = self._count, type(self).__name__
-        wanted = tuple(output_size)[-count:]
-        if len(output_size) not in (count, input.ndim):
-            raise ValueError(
-                f"{name}: output_size has {count} or {input.ndim} lengths for an input of shape "
-                f"{tuple(input.shape)}, and not {len(output_size)}"
-            )
-        lengths = input.shape[input.ndim - count :]
-        least = [
-            (n - 1) * s - 2 * p + d * (k - 1) + 1
-            for n, s, p, d, k in zip(
-                *(lengths, self.stride, self.padding, self.dilation, self.kernel_size), strict=True
-            )
-        ]
-        more = tuple([n - m for n, m in zip(wanted, least, strict=True)])
-        if any(not 0 <= n < s for n, s in zip(more, self.stride, strict=True)):
-            most = [m + s - 1 for m, s in zip(least, self.stride, strict=True)]
-            raise ValueError(
-                f"requested an output size of {wanted}, but valid sizes range from {least} to "
-                f"{most} (for an input of {tuple(lengths)})"
-            )
-        return more
+        more: Any = (self.output_padding, self.groups, self.dilation)
+        return convolve(input, self.weight, self.bias, self.stride, self.padding, *more)
 
 
 class ConvTranspose1d(_Transposed):

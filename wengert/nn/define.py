@@ -47,14 +47,13 @@ def module(
     function: Callable[..., Any],
     *,
     inplace: bool = False,
-    last: str = "",
     shown: str | Callable[[Any], str] | None = None,
     check: Callable[[Any], None] | None = None,
 ) -> Any:
     """Make a module of a function: its options are the function's parameters, but for the inputs.
 
     ``forward`` passes the inputs and the options, and ``training`` if the function has that. An
-    option ``inplace``, which changes nothing, may be the last; or the one that is named ``last``.
+    option ``inplace``, which changes nothing, may be the last.
     ``shown`` is what ``repr`` shows: a text with attributes of ``{0}``, or a function of the
     module; by default all options, and ``inplace`` where it is True. ``check`` raises for options
     that do not fit.
@@ -67,7 +66,6 @@ def module(
     if inplace:
         switch = Parameter("inplace", Parameter.POSITIONAL_OR_KEYWORD, default=False)
         options.append(switch.replace(annotation=bool))
-    options.sort(key=lambda p: p.name == last)
     own = Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)
     bare = [p.replace(annotation=Parameter.empty) for p in options]
     called = [{"x": "input"}.get(n, n) for n in inputs]

@@ -1,16 +1,12 @@
 """Hooks on modules: functions of the user's that are called with what goes in and comes out."""
 
-import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from wengert.tape.function import Function
 from wengert.tape.hooks import Hooks, RemovableHandle
 from wengert.tape.leaving import warn
 from wengert.tape.tensor import Tensor
-
-#: Counts the changes of modules' attributes: a cache of modules is current while it stays the same.
-changes = [0]
 
 
 class _Hook(NamedTuple):
@@ -25,7 +21,7 @@ class _Hook(NamedTuple):
 class ModuleHandle(RemovableHandle):
     """What registering a hook on a module returns: `remove` takes the hook away."""
 
-    def __init__(self, module: "Hookable", kind: str, hook: _Hook, prepend: bool) -> None:
+    def __init__(self, module: "Hookable", kind: str, hook: _Hook) -> None:
         if not callable(hook.function):
             raise TypeError(f"a hook is a function, not {type(hook.function).__name__}")
         definer = next(cls for cls in type(module).__mro__ if "__call__" in vars(cls))
@@ -35,29 +31,14 @@ class ModuleHandle(RemovableHandle):
                 "define forward instead"
             )
         hooks = module.__dict__.setdefault("_hooks", {}).setdefault(kind, Hooks())
-        earlier = dict(hooks) if prepend else {}
-        if prepend:
-            hooks.clear()
         super().__init__(hooks, hook)  # type: ignore[arg-type]
-        hooks.update(earlier)
-        self._module = weakref.ref(module)
-        changes[0] += 1
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_module": self._module()}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Belong to the module that has been copied, or to one without a use."""
-        module = Hookable() if state["_module"] is None else state["_module"]
-        vars(self).update(state, _module=weakref.ref(module))
+        self._module = module
 
     def remove(self) -> None:
         """Take the hook away, if it is still there."""
         super().remove()
-        module = self._module()
-        if module is not None and not any((module._hooks or {}).values()):
-            module.__dict__.pop("_hooks", None)
-        changes[0] += 1
+        if not any((self._module._hooks or {}).values()):
+            self._module.__dict__.pop("_hooks", None)
 
 
 class Hookable:
@@ -68,7 +49,7 @@ class Hookable:
     forward: Any
 
     def register_forward_pre_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+        self, hook: Callable[..., Any], *, with_kwargs: bool = False
     ) -> RemovableHandle:
         """Call a function before each call of this module. ``forward`` itself calls no hooks.
 
@@ -77,21 +58,19 @@ class Hookable:
         kwargs)``. Raises `TypeError` for what is not callable, and for a module whose class defines
         ``__call__`` itself.
         """
-        return ModuleHandle(self, "before", _Hook(hook, with_kwargs), prepend)
+        return ModuleHandle(self, "before", _Hook(hook, with_kwargs))
 
     def register_forward_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+        self, hook: Callable[..., Any], *, with_kwargs: bool = False
     ) -> RemovableHandle:
         """Call a function after each call of this module, as `register_forward_pre_hook` before.
 
         ``hook(module, args, output)``, with keywords ``hook(module, args, kwargs, output)``,
         returns None, or what takes the output's place.
         """
-        return ModuleHandle(self, "after", _Hook(hook, with_kwargs), prepend)
+        return ModuleHandle(self, "after", _Hook(hook, with_kwargs))
 
-    def register_full_backward_hook(
-        self, hook: Callable[..., Any], prepend: bool = False
-    ) -> RemovableHandle:
+    def register_full_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call a function when the gradients of this module's inputs are computed.
 
         ``hook(module, grad_input, grad_output)`` gets two tuples, of the positional arguments and
@@ -99,7 +78,7 @@ class Hookable:
         None, or a tuple in the place of ``grad_input``. If no argument requires grad, it is called
         when the gradients of the outputs are there. To change these, register a hook on the output.
         """
-        return ModuleHandle(self, "backward", _Hook(hook), prepend)
+        return ModuleHandle(self, "backward", _Hook(hook))
 
     def _call_hooks(self, *args: Any, **kwargs: Any) -> Any:
         """Call ``forward`` between the hooks."""
@@ -134,15 +113,12 @@ class _Backward:
 
     def __init__(self, module: Any, hooks: list[Callable[..., Any]]) -> None:
         self.module, self.hooks = module, hooks
-        self.inputs: list[int] | None = None
-        self.outputs: list[int] = []
-        self.lengths = [0, 0]
         self.grad_outputs: tuple[Any, ...] | None = None
 
     def enter(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments, at whose gradients the hooks are called."""
-        self.lengths[0] = len(args)
-        args, self.inputs = _pass_through(_Entrance, self, args)
+        self.nothing = (None,) * len(args)
+        args, self.entered = _pass_through(self.receive_inputs, args, zeros=True)
         return args
 
     def leave(self, result: Any) -> Any:
@@ -154,100 +130,83 @@ class _Backward:
             )
             return result
         results = result if isinstance(result, tuple) else (result,)
-        self.lengths[1] = len(results)
-        results, found = _pass_through(_Exit, self, results)
-        self.outputs = found or []
+        results, _ = _pass_through(self.receive_outputs, results, zeros=False)
         return results if isinstance(result, tuple) else results[0]
 
-    def receive_outputs(self, gradients: tuple[Any, ...]) -> None:
+    def receive_outputs(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         """Take the gradients of the results."""
-        self.grad_outputs = grads = _spread_gradients(self.outputs, gradients, self.lengths[1])
-        if self.inputs is None:
-            nothing = (None,) * self.lengths[0]
+        self.grad_outputs = grads
+        if not self.entered:
             for hook in self.hooks:
-                returned = hook(self.module, nothing, grads)
-                if returned is not None and returned != nothing:
+                returned = hook(self.module, self.nothing, grads)
+                if returned is not None and returned != self.nothing:
                     raise RuntimeError(
                         "Backward hook for Modules where no input requires gradient should always "
                         "return None or None for all gradients."
                     )
             self.grad_outputs = None
+        return grads
 
-    def receive_inputs(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
+    def receive_inputs(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         """Take the gradients of the arguments, and give what flows on."""
-        if self.grad_outputs is None or self.inputs is None:
-            return gradients  # of a derivative of the gradient, which is none of the outputs'
-        grads = _spread_gradients(self.inputs, gradients, self.lengths[0])
+        if self.grad_outputs is None:
+            return grads  # of a derivative of the gradient, which is none of the outputs'
         for hook in self.hooks:
             returned = hook(self.module, grads, self.grad_outputs)
             if returned is None:
                 continue
-            length = len(grads)
             grads = (returned,) if isinstance(returned, Tensor) else tuple(returned)
-            if len(grads) != length:
+            if len(grads) != len(self.nothing):
                 raise RuntimeError(
                     f"Backward hook returned an invalid number of grad_input, got {len(grads)}, "
-                    f"but expected {length}"
+                    f"but expected {len(self.nothing)}"
                 )
         self.grad_outputs = None
-        return tuple(grads[i] for i in self.inputs)
-
-
-def _spread_gradients(
-    positions: list[int], gradients: Iterable[Any], length: int
-) -> tuple[Any, ...]:
-    spread: list[Any] = [None] * length
-    for position, gradient in zip(positions, gradients, strict=True):
-        spread[position] = gradient
-    return tuple(spread)
+        return grads
 
 
 def _pass_through(
-    function: type[Function], call: _Backward, values: tuple[Any, ...]
-) -> tuple[tuple[Any, ...], list[int] | None]:
-    """Let the Tensors among values pass through a function; None if no gradient is recorded."""
+    receive: Callable[[tuple[Any, ...]], tuple[Any, ...]], values: tuple[Any, ...], *, zeros: bool
+) -> tuple[tuple[Any, ...], bool]:
+    """Let the Tensors among values pass through a function, and tell whether that is recorded.
+
+    Their gradients, with None for other values, are those that ``receive`` returns for them.
+    """
     positions = [i for i, value in enumerate(values) if isinstance(value, Tensor)]
     tensors = [values[i] for i in positions]
+
+    def spread(gradients: Any) -> list[Any]:
+        found = dict(zip(positions, gradients, strict=True))
+        grads = receive(tuple([found.get(i) for i in range(len(values))]))
+        return [grads[i] for i in positions]
+
     if not any(tensor.requires_grad for tensor in tensors):
-        return values, None
-    passed = function.apply(call, *tensors)
+        return values, False
+    passed = _Through.apply(spread, zeros, *tensors)
     if not any(tensor.requires_grad for tensor in passed):
-        return values, None
+        return values, False
     items = list(values)
     for position, tensor in zip(positions, passed, strict=True):
         items[position] = tensor
     # A named tuple is made of its fields.
     kind: Any = type(values)
-    return (kind._make(items) if hasattr(kind, "_make") else tuple(items)), positions
+    return (kind._make(items) if hasattr(kind, "_make") else tuple(items)), True
 
 
 class _Through(Function):
     """The identity of several Tensors, whose gradients pass together."""
 
     @staticmethod
-    def forward(ctx: Any, call: _Backward, *tensors: Tensor) -> tuple[Tensor, ...]:
-        ctx.call = call
+    def forward(ctx: Any, spread: Any, zeros: bool, *tensors: Tensor) -> tuple[Tensor, ...]:
+        ctx.spread = spread
+        ctx.set_materialize_grads(zeros)
         ctx.mark_non_differentiable(*(x for x in tensors if not x.requires_grad))
         return tensors
 
     @staticmethod
-    def jvp(ctx: Any, _: None, *tangents: Tensor | None) -> tuple[Tensor | None, ...]:
+    def jvp(ctx: Any, spread: None, zeros: None, *tangents: Any) -> tuple[Any, ...]:
         return tangents
 
-
-class _Entrance(_Through):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Any, ...]:
-        return None, *ctx.call.receive_inputs(gradients)
-
-
-class _Exit(_Through):
-    @staticmethod
-    def forward(ctx: Any, call: _Backward, *tensors: Tensor) -> tuple[Tensor, ...]:
-        ctx.set_materialize_grads(False)
-        return _Through.forward(ctx, call, *tensors)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Any, ...]:
-        ctx.call.receive_outputs(gradients)
-        return None, *gradients
+        return None, None, *ctx.spread(gradients)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from wengert import ops
-from wengert.backends import DTYPES, dtype_of, generators, use_backend
+from wengert.backends import DTYPES, dtype_of, use_backend
 from wengert.nn.conversion import convert
 from wengert.ops.axes import number
 from wengert.ops.data_type import check_storable
@@ -51,23 +51,17 @@ def _fill(tensor: Tensor, values: Any) -> Tensor:
     return tensor
 
 
-def _draw(random: Any, tensor: Tensor, generator: Any, *, double: bool = False) -> Any:
+def _draw(random: Any, tensor: Tensor, *, double: bool = False) -> Any:
     """Random numbers of a Tensor's shape, on the CPU; of double precision if asked for."""
     dtype = dtype_of(tensor._array.dtype)
     if not dtype.inexact:
         raise TypeError(f"only floating and complex Tensors are initialised at random, not {dtype}")
     wide = "complex128" if dtype.complex else "float64"
-    wanted, shape = DTYPES[wide if double else dtype.host], tuple(tensor.shape)
-    if generator is not None:
-        if (known := generators.follower.get()) is not None:
-            known.seeded()
-        kind = generators.uniform if random is rand else generators.normal
-        return kind(generators.as_generator(generator), shape, wanted.name)
     with use_backend("numpy"):
-        return random(shape, dtype=wanted).numpy()
+        return random(tuple(tensor.shape), dtype=DTYPES[wide if double else dtype.host]).numpy()
 
 
-def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
     """Fill a Tensor with uniform numbers in [a, b); complex ones in both parts.
 
     Examples
@@ -80,10 +74,10 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
     if not a <= b:
         raise ValueError(f"uniform_ draws from [a, b), and a={a} is above b={b}")
     low = complex(a, a) if tensor.dtype.complex else a
-    return _fill(tensor, low + (b - a) * _draw(rand, tensor, generator))
+    return _fill(tensor, low + (b - a) * _draw(rand, tensor))
 
 
-def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
     """Fill a Tensor with normal numbers; complex ones share the variance between their parts.
 
     Examples
@@ -95,7 +89,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
     mean, std = number(mean, "normal_", "mean"), number(std, "normal_", "std")
     if not std >= 0:
         raise ValueError(f"normal_ expects a deviation of 0 or more, and std={std}")
-    return _fill(tensor, mean + std * _draw(randn, tensor, generator))
+    return _fill(tensor, mean + std * _draw(randn, tensor))
 
 
 def constant_(tensor: Tensor, val: complex) -> Tensor:
@@ -168,7 +162,7 @@ def _fans(tensor: Tensor) -> tuple[int, int]:
     return tensor.shape[1] * receptive, tensor.shape[0] * receptive
 
 
-def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     r"""Fill a Tensor with uniform numbers in [-b, b), :math:`b = g\sqrt{6 / (n_{in} + n_{out})}`.
 
     Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks"
@@ -181,10 +175,10 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
     0.11
     """
     bound = number(gain, "xavier_uniform_", "gain") * math.sqrt(6 / sum(_fans(tensor)))
-    return uniform_(tensor, -bound, bound, generator)
+    return uniform_(tensor, -bound, bound)
 
 
-def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     r"""Fill a Tensor with normal numbers of deviation :math:`g\sqrt{2 / (n_{in} + n_{out})}`.
 
     The source is that of `xavier_uniform_`.
@@ -196,7 +190,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> 
     0.06
     """
     gain = number(gain, "xavier_normal_", "gain")
-    return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(_fans(tensor))), generator)
+    return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(_fans(tensor))))
 
 
 def _kaiming_deviation(tensor: Tensor, a: float, mode: Mode, nonlinearity: str) -> float:
@@ -207,11 +201,7 @@ def _kaiming_deviation(tensor: Tensor, a: float, mode: Mode, nonlinearity: str) 
 
 
 def kaiming_uniform_(
-    tensor: Tensor,
-    a: float = 0,
-    mode: Mode = "fan_in",
-    nonlinearity: str = "leaky_relu",
-    generator: Any = None,
+    tensor: Tensor, a: float = 0, mode: Mode = "fan_in", nonlinearity: str = "leaky_relu"
 ) -> Tensor:
     r"""Fill a Tensor with uniform numbers in [-b, b), :math:`b = g\sqrt{3 / n}`.
 
@@ -228,15 +218,11 @@ def kaiming_uniform_(
         return tensor
     a = number(a, "kaiming_uniform_", "a")
     bound = math.sqrt(3) * _kaiming_deviation(tensor, a, mode, nonlinearity)
-    return uniform_(tensor, -bound, bound, generator)
+    return uniform_(tensor, -bound, bound)
 
 
 def kaiming_normal_(
-    tensor: Tensor,
-    a: float = 0,
-    mode: Mode = "fan_in",
-    nonlinearity: str = "leaky_relu",
-    generator: Any = None,
+    tensor: Tensor, a: float = 0, mode: Mode = "fan_in", nonlinearity: str = "leaky_relu"
 ) -> Tensor:
     r"""Fill a Tensor with normal numbers of deviation :math:`g / \sqrt n`.
 
@@ -251,10 +237,10 @@ def kaiming_normal_(
     if not tensor.size:
         return tensor
     a = number(a, "kaiming_normal_", "a")
-    return normal_(tensor, 0.0, _kaiming_deviation(tensor, a, mode, nonlinearity), generator)
+    return normal_(tensor, 0.0, _kaiming_deviation(tensor, a, mode, nonlinearity))
 
 
-def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
+def orthogonal_(tensor: Tensor, gain: float = 1) -> Tensor:
     """Fill a Tensor with a random matrix of orthonormal rows or columns, those that are fewer.
 
     All such matrices are equally likely: it is the first factor of a QR decomposition of normal
@@ -271,7 +257,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     gain = number(gain, "orthogonal_", "gain")
     if tensor.ndim < 2:
         raise ValueError(f"orthogonal_ needs 2 axes or more, not a shape {tuple(tensor.shape)}")
-    drawn = _draw(randn, tensor, generator, double=True)
+    drawn = _draw(randn, tensor, double=True)
     if not tensor.size:
         return tensor
     matrix = drawn.reshape(tensor.shape[0], -1)
@@ -283,12 +269,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
 
 
 def trunc_normal_(
-    tensor: Tensor,
-    mean: float = 0.0,
-    std: float = 1.0,
-    a: float = -2.0,
-    b: float = 2.0,
-    generator: Any = None,
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0
 ) -> Tensor:
     """Fill a Tensor with normal numbers under the condition that they are in [a, b].
 
@@ -302,7 +283,7 @@ def trunc_normal_(
     a, b = number(a, "trunc_normal_", "a"), number(b, "trunc_normal_", "b")
     if tensor.dtype.complex:
         raise TypeError("trunc_normal_ fills real Tensors; a complex number has no order")
-    uniform = _draw(rand, tensor, generator, double=True)
+    uniform = _draw(rand, tensor, double=True)
     if not std > 0 or not a < b:
         raise ValueError(f"std should be positive and a below b, and they are {std}, {a} and {b}")
     low, high = (a - mean) / std, (b - mean) / std

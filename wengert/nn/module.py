@@ -2,8 +2,6 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import update_wrapper
-from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -11,7 +9,7 @@ import numpy as np
 from wengert.backends import DType, as_dtype, namespaces
 from wengert.func.functional import swapped
 from wengert.nn.conversion import castable, convert, destination, place, replace
-from wengert.nn.hooks import Hookable, changes
+from wengert.nn.hooks import Hookable
 from wengert.nn.parameter import Parameter
 from wengert.nn.state import State, hints, join_path
 from wengert.tape.observers import observing, tell
@@ -29,15 +27,6 @@ if TYPE_CHECKING:
 
 #: What does not count its elements among a module's parameters.
 _HOLDING = frozenset({list, tuple, dict, OrderedDict})
-
-
-def _copy(method: Any, owner: str) -> Any:
-    """A method as one of another class by its name."""
-    parts = (method.__code__, method.__globals__, method.__name__, method.__defaults__)
-    made: Any = update_wrapper(FunctionType(*parts, method.__closure__), method)
-    made.__kwdefaults__, made.__qualname__ = method.__kwdefaults__, f"{owner}.{method.__name__}"
-    del made.__wrapped__
-    return made
 
 
 class Module(Hookable, State):
@@ -66,14 +55,6 @@ class Module(Hookable, State):
     training: bool = True
     #: Names of the buffers, and whether each is part of the state_dict.
     _buffers: Mapping[str, bool] = {}
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Let errors for wrong arguments of a layer name it, and not its private base."""
-        super().__init_subclass__(**options)
-        init: Any = cls.__init__
-        public = cls.__module__.startswith("wengert.") and cls.__name__[0] != "_"
-        if public and init.__qualname__[0] == "_":
-            cls.__init__ = _copy(init, cls.__qualname__)  # type: ignore[method-assign]
 
     if TYPE_CHECKING:  # a call has the signature of the subclass's `forward`
 
@@ -109,13 +90,11 @@ class Module(Hookable, State):
         if isinstance(value, Parameter):
             self._forget_buffer(name)
         object.__setattr__(self, name, value)
-        changes[0] += 1
         if type(value) in _HOLDING and value:
             hints().warn_of_held(self, name, value)
 
     def __delattr__(self, name: str) -> None:
         object.__delattr__(self, name)
-        changes[0] += 1
         self._forget_buffer(name)
 
     def _forget_buffer(self, name: str) -> None:
@@ -159,8 +138,6 @@ class Module(Hookable, State):
             raise hints().no_module(module, f"nn.{type(self).__name__}")
         setattr(self, name, module)
 
-    register_module = add_module
-
     def get_submodule(self, target: str) -> "Module":
         """Return the submodule at a dotted path, such as ``"encoder.0"``.
 
@@ -175,22 +152,6 @@ class Module(Hookable, State):
                 )
             found = child
         return found
-
-    def get_parameter(self, target: str) -> Parameter:
-        """Return the parameter at a dotted path; `AttributeError` if there is none."""
-        return self._get_named(Module._own_parameters, target, "parameter")  # type: ignore[no-any-return]
-
-    def get_buffer(self, target: str) -> Tensor:
-        """Return the buffer at a dotted path; `AttributeError` if there is none."""
-        return self._get_named(Module._own_buffers, target, "buffer")  # type: ignore[no-any-return]
-
-    def _get_named(self, own: Any, target: str, kind: str) -> Any:
-        path, _, name = target.rpartition(".")
-        owner = self.get_submodule(path)
-        found = dict(own(owner))
-        if name not in found:
-            raise AttributeError(f"{type(owner).__name__} has no {kind} {name!r}")
-        return found[name]
 
     # -- contents ------------------------------------------------------------------------------
 

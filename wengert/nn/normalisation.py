@@ -48,7 +48,7 @@ class LayerNorm(_Norm):
     --------
     >>> wg.nn.LayerNorm(2)(wg.asarray([[1.0, 3.0], [10.0, 30.0]]))
     tensor([[-1.0000,  1.0000],
-            [-1.0000,  1.0000]], grad_fn=<StandardisedBackward0>)
+            [-1.0000,  1.0000]], grad_fn=<AddBackward0>)
     """
 
     _shown = "normalized_shape | eps elementwise_affine bias"
@@ -78,7 +78,7 @@ class RMSNorm(_Norm):
     Examples
     --------
     >>> wg.nn.RMSNorm(2)(wg.asarray([[3.0, 4.0]]))
-    tensor([[0.8485, 1.1314]], grad_fn=<StandardisedBackward0>)
+    tensor([[0.8485, 1.1314]], grad_fn=<MulBackward0>)
     """
 
     _shown = "normalized_shape | eps elementwise_affine"
@@ -135,12 +135,27 @@ class GroupNorm(_Norm):
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
 
-class _Running(_Norm):
-    """A layer of channels with running averages."""
+class _Channels(_Norm):
+    """A layer of channels."""
 
     _shown = "num_features | eps momentum affine bias track_running_stats"
     #: The shapes that it takes.
     _shapes: str
+    num_features: int
+
+    def _check_shape(self, input: Any) -> None:
+        shape = tuple(input.shape)
+        layouts = [layout.split() for layout in self._shapes.split("|")]
+        fits = [layout for layout in layouts if len(layout) == len(shape)]
+        if not fits or shape[fits[0].index("C")] != self.num_features:
+            wanted = " or ".join(f"({', '.join(layout)})" for layout in layouts)
+            raise ValueError(
+                f"{type(self).__name__} takes an input {wanted} with C={self.num_features}, and "
+                f"got one of shape {shape}"
+            )
+
+
+class _BatchNorm(_Channels):
     running_mean: Tensor | None
     running_var: Tensor | None
     num_batches_tracked: Tensor | None
@@ -181,17 +196,6 @@ class _Running(_Norm):
         self.reset_running_stats()
         super().reset_parameters()
 
-    def _check_shape(self, input: Any) -> None:
-        shape = tuple(input.shape)
-        layouts = [layout.split() for layout in self._shapes.split("|")]
-        fits = [layout for layout in layouts if len(layout) == len(shape)]
-        if not fits or shape[fits[0].index("C")] != self.num_features:
-            wanted = " or ".join(f"({', '.join(layout)})" for layout in layouts)
-            raise ValueError(
-                f"{type(self).__name__} takes an input {wanted} with C={self.num_features}, and "
-                f"got one of shape {shape}"
-            )
-
     def _momentum(self) -> Any:
         """The share in the averages that the next batch has."""
         average = self.running_var if self.running_mean is None else self.running_mean
@@ -200,8 +204,6 @@ class _Running(_Norm):
         count = ops.astype(self.num_batches_tracked, wide(ops, average).dtype)
         return ops.divide(1, ops.add(count, 1))
 
-
-class _BatchNorm(_Running):
     def forward(self, input: Any) -> Tensor:
         self._check_shape(input)
         moves = self.training and self.track_running_stats
@@ -220,7 +222,7 @@ class _BatchNorm(_Running):
         return out
 
 
-class _InstanceNorm(_Running):
+class _InstanceNorm(_Channels):
     def __init__(
         self,
         num_features: int,
@@ -233,23 +235,21 @@ class _InstanceNorm(_Running):
         *,
         bias: bool = True,
     ) -> None:
-        given = eps, momentum, affine, track_running_stats, device, dtype
-        super().__init__(num_features, *given, bias=bias)
+        if track_running_stats:
+            raise ValueError(
+                f"{type(self).__name__} takes each member's own statistics, and tracks none: leave "
+                "track_running_stats out, or use wg.nn.BatchNorm1d or 2d"
+            )
+        self.num_features, self.eps, self.momentum = index(num_features), eps, momentum
+        self.affine, self.track_running_stats = affine, track_running_stats
+        self._make((self.num_features,), affine, bias, device, dtype)
 
     def forward(self, input: Any) -> Tensor:
         self._check_shape(input)
-        x = input if len(input.shape) == len(self._shapes.split("|")[-1].split()) else None
-        out = F.instance_norm(
-            ops.expand_dims(input, axis=0) if x is None else x,
-            self.running_mean,
-            self.running_var,
-            self.weight,
-            self.bias,
-            self.training or not self.track_running_stats,
-            0.0 if self.momentum is None else self.momentum,
-            self.eps,
-        )
-        return ops.squeeze(out, axis=0) if x is None else out
+        alone = len(input.shape) < len(self._shapes.split("|")[-1].split())
+        x = ops.expand_dims(input, axis=0) if alone else input
+        out = F.instance_norm(x, weight=self.weight, bias=self.bias, eps=self.eps)
+        return ops.squeeze(out, axis=0) if alone else out
 
 
 class BatchNorm1d(_BatchNorm):
@@ -264,7 +264,7 @@ class BatchNorm1d(_BatchNorm):
     >>> layer = wg.nn.BatchNorm1d(2)
     >>> layer(wg.asarray([[1.0, 10.0], [3.0, 30.0]]))
     tensor([[-1.0000, -1.0000],
-            [ 1.0000,  1.0000]], grad_fn=<StandardisedBackward0>)
+            [ 1.0000,  1.0000]], grad_fn=<AddBackward0>)
     >>> layer.running_mean  # a tenth of the batch's means
     tensor([0.2000, 2.0000])
     """
@@ -289,7 +289,7 @@ class BatchNorm2d(_BatchNorm):
 class InstanceNorm1d(_InstanceNorm):
     """`functional.instance_norm` of sequences, (C, L) or (N, C, L).
 
-    Options are those of `BatchNorm1d`, but for a momentum of None.
+    There are no averages: ``momentum`` does nothing. Raises `ValueError` if they are asked for.
     PyTorch: ``torch.nn.InstanceNorm1d``.
 
     Examples
@@ -305,8 +305,7 @@ class InstanceNorm1d(_InstanceNorm):
 class InstanceNorm2d(_InstanceNorm):
     """`functional.instance_norm` of images, (C, H, W) or (N, C, H, W).
 
-    Options are those of `BatchNorm1d`, but for a momentum of None.
-    PyTorch: ``torch.nn.InstanceNorm2d``.
+    Options and errors are those of `InstanceNorm1d`. PyTorch: ``torch.nn.InstanceNorm2d``.
 
     Examples
     --------

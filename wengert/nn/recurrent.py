@@ -218,7 +218,7 @@ class GRU(_Layers[Tensor]):
     mode = "GRU"
 
 
-class LSTM(Refusing, _Layers[tuple[Tensor, Tensor]]):
+class LSTM(_Layers[tuple[Tensor, Tensor]], Refusing):
     r"""Long short-term memory.
 
     .. math::

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert.backends import backend_of, dtype_of
-from wengert.nn.conversion import convert, replace
+from wengert.nn.conversion import convert
 from wengert.ops.data_type import storable
 from wengert.tape.tensor import Tensor, untracked
 
@@ -54,15 +54,13 @@ class State:
                     yield join_path(path, name), buffer
 
     def load_state_dict(
-        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+        self, state_dict: Mapping[str, Any], strict: bool = True
     ) -> IncompatibleKeys:
         """Copy values from a `state_dict` into the parameters and buffers.
 
-        Parameters and buffers keep their backend, device and dtype: the values are converted. With
-        ``assign`` they take those of the values, and their gradients are dropped. They stay the
-        same objects, so an optimiser still updates them. Raises `RuntimeError` that lists all names
-        that are missing or unexpected, if ``strict``, and all values that do not fit. Nothing is
-        loaded then.
+        These stay the same objects, and keep their backend, device and dtype: values are converted.
+        Raises `RuntimeError` that lists all names that are missing or unexpected, if ``strict``,
+        and all values that do not fit. Nothing is loaded then.
         """
         if not isinstance(state_dict, Mapping):
             raise hints().no_state(state_dict)
@@ -86,10 +84,8 @@ class State:
                 and array.shape == here.shape
             ):
                 loaded[name] = array.copy()
-            elif problem := _misfit(array, tensor, assign):
+            elif problem := _misfit(array, tensor):
                 errors.append(f"{problem.format(name=name)}.")
-            elif assign:
-                loaded[name] = convert(array, backend_of(array), dtype_of(array.dtype))
             else:
                 loaded[name] = convert(array, tensor.backend, tensor.dtype, tensor.device)
         if errors:
@@ -100,11 +96,7 @@ class State:
                 + "\n\t".join(errors)
             )
         for name, array in loaded.items():
-            if assign:
-                own[name]._grad = None
-                replace(own[name], array)
-            else:
-                own[name]._array = array
+            own[name]._array = array
         return IncompatibleKeys(missing, unexpected)
 
 
@@ -122,7 +114,7 @@ def _quote_names(names: list[Any]) -> str:
     return ", ".join(f'"{name}"' if isinstance(name, str) else repr(name) for name in names)
 
 
-def _misfit(array: Any, tensor: Tensor, assign: bool) -> str:
+def _misfit(array: Any, tensor: Tensor) -> str:
     """Why an array can't be loaded into a Tensor; empty if it can."""
     try:
         backend_of(array)
@@ -134,15 +126,13 @@ def _misfit(array: Any, tensor: Tensor, assign: bool) -> str:
             f"checkpoint, the shape in current model is {tuple(tensor.shape)}"
         )
     dtype = dtype_of(array.dtype)
-    if assign and tensor.requires_grad and not dtype.inexact:
-        return f"{{name}} holds {dtype.name} in the checkpoint, and requires grad"
-    if not (assign or storable(dtype.kind, tensor.dtype)):
+    if not storable(dtype.kind, tensor.dtype):
         here = tensor.dtype.name
         return (
             f"{{name}} is {dtype.name} in the checkpoint, and {here} in current model: cast it "
             "with wg.astype"
         )
-    if not (assign or tensor.dtype.inexact or dtype is tensor.dtype or dtype.kind == "bool"):
+    if not (tensor.dtype.inexact or dtype is tensor.dtype or dtype.kind == "bool"):
         held, limits = backend_of(array).to_numpy(array), np.iinfo(tensor.dtype.host)
         if held.size and not (limits.min <= held.min() and held.max() <= limits.max):
             return (

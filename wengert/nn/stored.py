@@ -5,7 +5,7 @@ from typing import Any
 
 from wengert.nn import functional as F
 from wengert.nn.define import module
-from wengert.nn.functional.define import check_reduction, fails, is_positive
+from wengert.nn.functional.define import check_reduction
 from wengert.nn.functional.dropout import probability
 from wengert.nn.functional.spatial import sizes
 
@@ -64,7 +64,6 @@ _WINDOW = "kernel_size={0.kernel_size}, stride={0.stride}, padding={0.padding}"
 _average = partial(module, shown=_WINDOW)
 _maximum = partial(
     module,
-    last="ceil_mode",
     shown=_WINDOW + ", dilation={0.dilation}, ceil_mode={0.ceil_mode}",
     check=_set_stride,
 )
@@ -106,7 +105,7 @@ def _check_batches(loss: Any) -> None:
 
 def _check_margin(loss: Any) -> None:
     check_reduction(loss.reduction)
-    if fails(loss.margin, is_positive):
+    if not loss.margin > 0:
         raise ValueError(f"margin must be greater than 0, and is {loss.margin}")
 
 

@@ -179,13 +179,10 @@ class AdaptiveAvgPool2d(Stored):
 
 class AdaptiveMaxPool2d(Stored):
     output_size: int | tuple[int, ...] | tuple[int | None, ...] | None
-    return_indices: bool
     def __init__(
-        self,
-        output_size: int | tuple[int, ...] | tuple[int | None, ...] | None,
-        return_indices: bool = False,
+        self, output_size: int | tuple[int, ...] | tuple[int | None, ...] | None
     ) -> None: ...
-    def forward(self, input: Any) -> Any: ...
+    def forward(self, input: Any) -> Tensor: ...
 
 class AvgPool1d(Stored):
     kernel_size: int | tuple[int, ...]
@@ -209,7 +206,6 @@ class AvgPool2d(Stored):
     padding: int | tuple[int, ...]
     ceil_mode: bool
     count_include_pad: bool
-    divisor_override: int | None
     def __init__(
         self,
         kernel_size: int | tuple[int, ...],
@@ -217,7 +213,6 @@ class AvgPool2d(Stored):
         padding: int | tuple[int, ...] = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
-        divisor_override: int | None = None,
     ) -> None: ...
     def forward(self, input: Any) -> Tensor: ...
 
@@ -226,7 +221,6 @@ class MaxPool1d(Stored):
     stride: int | tuple[int, ...] | None
     padding: int | tuple[int, ...]
     dilation: int | tuple[int, ...]
-    return_indices: bool
     ceil_mode: bool
     def __init__(
         self,
@@ -234,17 +228,16 @@ class MaxPool1d(Stored):
         stride: int | tuple[int, ...] | None = None,
         padding: int | tuple[int, ...] = 0,
         dilation: int | tuple[int, ...] = 1,
-        return_indices: bool = False,
+        *,
         ceil_mode: bool = False,
     ) -> None: ...
-    def forward(self, input: Any) -> Any: ...
+    def forward(self, input: Any) -> Tensor: ...
 
 class MaxPool2d(Stored):
     kernel_size: int | tuple[int, ...]
     stride: int | tuple[int, ...] | None
     padding: int | tuple[int, ...]
     dilation: int | tuple[int, ...]
-    return_indices: bool
     ceil_mode: bool
     def __init__(
         self,
@@ -252,10 +245,10 @@ class MaxPool2d(Stored):
         stride: int | tuple[int, ...] | None = None,
         padding: int | tuple[int, ...] = 0,
         dilation: int | tuple[int, ...] = 1,
-        return_indices: bool = False,
+        *,
         ceil_mode: bool = False,
     ) -> None: ...
-    def forward(self, input: Any) -> Any: ...
+    def forward(self, input: Any) -> Tensor: ...
 
 class Unfold(Stored):
     kernel_size: int | tuple[int, ...]

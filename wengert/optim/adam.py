@@ -5,7 +5,7 @@ from typing import Any
 
 from wengert.optim.adapters import Rule, State
 from wengert.optim.groups import RANGES, Group, Range, hyper_parameters
-from wengert.optim.kernels import add_corrected, slope
+from wengert.optim.kernels import add_corrected
 from wengert.optim.optimizer import Optimizer
 
 #: The ranges of Adam and its kin.
@@ -23,13 +23,13 @@ class Counting(Optimizer):
         return {"step": 0, **{name: xp.zeros_like(p) for name in self.means}}
 
     def rule(self, xp: Any, group: Group) -> Rule:
-        move, maximize, decay = self.move(xp, group), group["maximize"], group["weight_decay"]
+        move, decay = self.move(xp, group), group["weight_decay"]
         scaled, added = (decay, 0) if group.get("decoupled_weight_decay") else (0, decay)
-        shrink, sloped = 1 - group["lr"] * scaled, maximize or added
+        shrink = 1 - group["lr"] * scaled
 
         def update(p: Any, g: Any, state: State) -> Any:
-            if sloped:
-                g = slope(xp, p, g, maximize, added)
+            if added:
+                g = xp.axpby(1, g, added, p)
             if scaled:
                 p = xp.multiply(p, shrink)
             state["step"] += 1
@@ -45,7 +45,7 @@ class Counting(Optimizer):
 def _moments(xp: Any, g: Any, state: State, beta1: float, beta2: float) -> tuple[Any, Any]:
     """Adam's running moments, with one gradient more."""
     state["exp_avg"] = m = xp.axpby(beta1, state["exp_avg"], 1 - beta1, g)
-    state["exp_avg_sq"] = v = xp.add_squares(beta2, state["exp_avg_sq"], 1 - beta2, g)
+    state["exp_avg_sq"] = v = xp.add_squares(beta2, state["exp_avg_sq"], (1 - beta2) ** 0.5, g)
     return m, v
 
 
@@ -86,7 +86,6 @@ class Adam(Counting):
         weight_decay: float = 0,
         amsgrad: bool = False,
         *,
-        maximize: bool = False,
         decoupled_weight_decay: bool = False,
     ) -> None:
         super().__init__(params, hyper_parameters(locals()))
@@ -102,8 +101,7 @@ class Adam(Counting):
         def move(p: Any, g: Any, state: State) -> Any:
             step, (m, v) = state["step"], _moments(xp, g, state, beta1, beta2)
             if amsgrad:
-                largest = state.get("max_exp_avg_sq")
-                state["max_exp_avg_sq"] = v = v if largest is None else xp.maximum(largest, v)
+                state["max_exp_avg_sq"] = v = xp.maximum(state["max_exp_avg_sq"], v)
             return add_corrected(xp, p, -lr / (1 - beta1**step), m, v, 1 - beta2**step, eps)
 
         return move
@@ -134,8 +132,6 @@ class AdamW(Adam):
         eps: float = 1e-8,
         weight_decay: float = 1e-2,
         amsgrad: bool = False,
-        *,
-        maximize: bool = False,
     ) -> None:
         super().__init__(params, **hyper_parameters(locals()), decoupled_weight_decay=True)
 
@@ -164,8 +160,6 @@ class Adamax(Counting):
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0,
-        *,
-        maximize: bool = False,
     ) -> None:
         super().__init__(params, hyper_parameters(locals()))
 
@@ -207,8 +201,6 @@ class NAdam(Counting):
         weight_decay: float = 0,
         momentum_decay: float = 4e-3,
         decoupled_weight_decay: bool = False,
-        *,
-        maximize: bool = False,
     ) -> None:
         super().__init__(params, hyper_parameters(locals()))
 
@@ -216,14 +208,16 @@ class NAdam(Counting):
         return {**super().init(xp, p, group), "mu_product": 1.0}
 
     def move(self, xp: Any, group: Group) -> Rule:
-        lr, eps, psi, betas = group["lr"], group["eps"], group["momentum_decay"], group["betas"]
+        lr, eps, (beta1, beta2) = group["lr"], group["eps"], group["betas"]
+        psi = group["momentum_decay"]
 
         def move(p: Any, g: Any, state: State) -> Any:
-            step, (m, v) = state["step"], _moments(xp, g, state, *betas)
-            mu, after = (betas[0] * (1 - 0.5 * 0.96 ** (t * psi)) for t in (step, step + 1))
+            step, (m, v) = state["step"], _moments(xp, g, state, beta1, beta2)
+            mu = beta1 * (1 - 0.5 * 0.96 ** (step * psi))
+            after = beta1 * (1 - 0.5 * 0.96 ** ((step + 1) * psi))
             state["mu_product"] = product = state["mu_product"] * mu
             ahead = xp.axpby(after / (1 - product * after), m, (1 - mu) / (1 - product), g)
-            return add_corrected(xp, p, -lr, ahead, v, 1 - betas[1] ** step, eps)
+            return add_corrected(xp, p, -lr, ahead, v, 1 - beta2**step, eps)
 
         return move
 
@@ -255,8 +249,6 @@ class RAdam(Counting):
         eps: float = 1e-8,
         weight_decay: float = 0,
         decoupled_weight_decay: bool = False,
-        *,
-        maximize: bool = False,
     ) -> None:
         super().__init__(params, hyper_parameters(locals()))
 

@@ -45,8 +45,6 @@ class RMSprop(Counting):
         weight_decay: float = 0,
         momentum: float = 0,
         centered: bool = False,
-        *,
-        maximize: bool = False,
     ) -> None:
         super().__init__(params, hyper_parameters(locals()))
 
@@ -57,20 +55,16 @@ class RMSprop(Counting):
 
     def move(self, xp: Any, group: Group) -> Rule:
         lr, alpha, eps = group["lr"], group["alpha"], group["eps"]
-        momentum, centered = group["momentum"], group["centered"]
+        momentum, centered, fresh = group["momentum"], group["centered"], (1 - alpha) ** 0.5
 
         def move(p: Any, g: Any, state: State) -> Any:
-            state["square_avg"] = v = xp.add_squares(alpha, state["square_avg"], 1 - alpha, g)
+            state["square_avg"] = v = xp.add_squares(alpha, state["square_avg"], fresh, g)
             if centered:
-                held = state.get("grad_avg")
-                mean = xp.multiply(g, 1 - alpha)
-                mean = mean if held is None else xp.axpby(alpha, held, 1, mean)
-                state["grad_avg"] = mean
+                state["grad_avg"] = mean = xp.axpby(alpha, state["grad_avg"], 1 - alpha, g)
                 v = xp.subtract(v, xp.multiply(mean, mean))
             if not momentum:
                 return xp.add_normalised(p, -lr, g, v, eps)
-            held = state.get("momentum_buffer")
-            held = xp.zeros_like(p) if held is None else xp.multiply(held, momentum)
+            held = xp.multiply(state["momentum_buffer"], momentum)
             state["momentum_buffer"] = step = xp.add_normalised(held, 1, g, v, eps)
             return xp.axpby(1, p, -lr, step)
 
@@ -109,8 +103,6 @@ class Adagrad(Counting):
         weight_decay: float = 0,
         initial_accumulator_value: float = 0,
         eps: float = 1e-10,
-        *,
-        maximize: bool = False,
     ) -> None:
         super().__init__(params, hyper_parameters(locals()))
 
@@ -153,20 +145,19 @@ class Adadelta(Counting):
         rho: float = 0.9,
         eps: float = 1e-6,
         weight_decay: float = 0,
-        *,
-        maximize: bool = False,
     ) -> None:
         super().__init__(params, hyper_parameters(locals()))
 
     def move(self, xp: Any, group: Group) -> Rule:
         lr, rho, eps = group["lr"], group["rho"], group["eps"]
+        fresh = (1 - rho) ** 0.5
 
         def move(p: Any, g: Any, state: State) -> Any:
             held = state["acc_delta"]
-            state["square_avg"] = v = xp.add_squares(rho, state["square_avg"], 1 - rho, g)
+            state["square_avg"] = v = xp.add_squares(rho, state["square_avg"], fresh, g)
             ratio = xp.divide(xp.sqrt(xp.add(held, eps)), xp.sqrt(xp.add(v, eps)))
             step = xp.multiply(ratio, g)
-            state["acc_delta"] = xp.add_squares(rho, held, 1 - rho, step)
+            state["acc_delta"] = xp.add_squares(rho, held, fresh, step)
             return xp.axpby(1, p, -lr, step)
 
         return move

@@ -65,16 +65,6 @@ class Group(dict[str, Any]):
     update: Any = MutableMapping.update
     setdefault: Any = MutableMapping.setdefault
 
-    def copy(self) -> "Group":
-        """A group of the same parameters."""
-        return Group(self)
-
-    def __or__(self, other: Any) -> Any:
-        return Group({**self, **other}) if isinstance(other, dict) else NotImplemented
-
-    def __ror__(self, other: Any) -> Any:
-        return Group({**other, **self}) if isinstance(other, dict) else NotImplemented
-
-    def __ior__(self, other: Any) -> "Group":  # type: ignore[override]
+    def __ior__(self, other: Any) -> "Group":  # type: ignore[misc, override]
         self.update(other)
         return self

@@ -28,16 +28,10 @@ def add_corrected(xp: Any, p: Any, a: float, m: Any, v: Any, part: float, eps: f
     return xp.add_normalised(p, a * scale, m, v, eps * scale)
 
 
-def slope(xp: Any, p: Any, g: Any, maximize: bool, decay: float) -> Any:
-    """Return what a step goes down along: the gradient or its negative, with weight decay."""
-    if maximize:
-        g = xp.negative(g)
-    return xp.axpby(1, g, decay, p) if decay else g
-
-
 def add_squares(xp: Any, a: float, x: Any, b: float, g: Any) -> Any:
-    """Return ``a * x + b * g**2`` in a new array; the square alone might overflow."""
-    return xp.axpby(a, x, 1, xp.multiply(xp.multiply(g, b), g))
+    """Return ``a * x + (b * g)**2`` in a new array; the square alone might overflow."""
+    g = g if type(b) is int and b == 1 else xp.multiply(g, b)
+    return xp.axpby(a, x, 1, xp.multiply(g, g))
 
 
 add_composite("add_normalised", add_normalised)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from wengert.backends import BackendError, backend_of, dtype_of, namespaces
+from wengert.backends import BackendError, backend_of, namespaces
 from wengert.ops.shares import wide
 from wengert.optim import kernels as kernels
 from wengert.optim.adapters import State
@@ -76,6 +76,8 @@ class LBFGS(Optimizer):
         super().check(group)
         if self.param_groups and group["params"] is not self.param_groups[0]["params"]:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
+        if any(p.dtype.complex for p in group["params"]):
+            raise ValueError("LBFGS takes real parameters; make two of a complex one")
         if group["line_search_fn"] not in (None, "strong_wolfe"):
             raise ValueError(f"only 'strong_wolfe' is supported, not {group['line_search_fn']!r}")
 
@@ -191,18 +193,16 @@ def _assign(params: list[Tensor], arrays: list[Any]) -> None:
 
 def _place(array: Any) -> tuple[Any, ...]:
     held = untracked(array)
-    return held.dtype, held.device, held.shape  # complex numbers have two parts each
+    return held.dtype, held.device, held.shape
 
 
 def _flat_gradient(xp: Any, params: list[Tensor]) -> Any:
-    """All gradients in one vector, of complex ones their parts; zeros for what has none."""
+    """All gradients in one vector; zeros for what has none."""
     parts = []
     for param in params:
         if namespaces[type(param._array)] is not xp:  # a 0-d array may be a scalar of NumPy's
             raise BackendError("LBFGS needs all parameters on one backend; move them with .to()")
         grad = xp.zeros_like(param._array) if param._grad is None else param._grad._array
-        if dtype_of(grad.dtype).complex:
-            grad = xp.stack([xp.real(grad), xp.imag(grad)], axis=-1)
         parts.append(xp.reshape(wide(xp, grad), (-1,)))
     return xp.concat(parts)
 
@@ -211,16 +211,10 @@ def _move(xp: Any, params: list[Tensor], start: list[Any], t: float, d: Any) -> 
     """Set the parameters to where a step leads from ``start``."""
     arrays, offset = [], 0
     for p in start:
-        whole = dtype_of(p.dtype).complex
-        size = math.prod(p.shape) * (1 + whole)
-        part = d[offset : offset + size]
-        offset += size
-        if whole:
-            part = xp.reshape(part, (*p.shape, 2))
-            part = xp.add(part[..., 0], xp.multiply(part[..., 1], 1j))
-        held = wide(xp, p)
-        moved = xp.axpby(1, held, t, xp.astype(xp.reshape(part, p.shape), held.dtype))
-        arrays.append(xp.astype(moved, p.dtype, copy=False))
+        held, end = wide(xp, p), offset + math.prod(p.shape)
+        part = xp.astype(xp.reshape(d[offset:end], p.shape), held.dtype)
+        arrays.append(xp.astype(xp.axpby(1, held, t, part), p.dtype, copy=False))
+        offset = end
     _assign(params, arrays)
 
 

@@ -8,7 +8,6 @@ from wengert.backends import DType, dtype_of
 from wengert.ops.euclidean import length
 from wengert.optim.adapters import Rule, State
 from wengert.optim.groups import RANGES, Group, Range, hyper_parameters
-from wengert.optim.kernels import slope
 from wengert.optim.optimizer import Optimizer
 
 _RATES = (None, "original", "match_rms_adamw")
@@ -45,8 +44,6 @@ class Lion(Optimizer):
         lr: float = 1e-4,
         betas: tuple[float, float] = (0.9, 0.99),
         weight_decay: float = 0,
-        *,
-        maximize: bool = False,
     ) -> None:
         super().__init__(params, hyper_parameters(locals()))
 
@@ -54,11 +51,9 @@ class Lion(Optimizer):
         return {"exp_avg": xp.zeros_like(p)}
 
     def rule(self, xp: Any, group: Group) -> Rule:
-        lr, decay, maximize = group["lr"], group["weight_decay"], group["maximize"]
-        beta1, beta2 = group["betas"]
+        lr, decay, (beta1, beta2) = group["lr"], group["weight_decay"], group["betas"]
 
         def update(p: Any, g: Any, state: State) -> Any:
-            g = slope(xp, p, g, maximize, 0)
             held = state["exp_avg"]
             direction = xp.sign(xp.axpby(beta1, held, 1 - beta1, g))
             state["exp_avg"] = xp.axpby(beta2, held, 1 - beta2, g)

@@ -15,7 +15,6 @@ from wengert.optim.scheduler import (
     LRScheduler,
     ReduceLROnPlateau,
     Schedule,
-    check_counts,
     spread_over_groups,
 )
 
@@ -233,9 +232,7 @@ class CosineAnnealingWarmRestarts(Schedule):
     T_mult: int = 1
     eta_min: float = 0.0
 
-    def __post_init__(self) -> None:
-        check_counts(T_0=self.T_0, T_mult=self.T_mult)
-        super().__post_init__()
+    _positive = ("T_0", "T_mult")
 
     def lr_factor(self, step: Any) -> Any:
         if self.T_mult == 1:
@@ -254,12 +251,10 @@ class OneCycleLR(Schedule):
     Smith and Topin, "Super-convergence: very fast training of neural networks using large learning
     rates" (2018).
 
-    The largest rate ``max_lr``, and the momenta, may be lists for the groups. There are
-    ``total_steps``, or ``epochs`` times ``steps_per_epoch``; the rate grows in the part
-    ``pct_start`` of them. The largest rate is ``div_factor`` times the first one, and that
-    ``final_div_factor`` times the last. With ``cycle_momentum`` the momentum, or :math:`\beta_1`,
-    goes the opposite way. With ``three_phase`` the rate goes down as long as up, and from the first
-    to the last one after that.
+    The largest rate ``max_lr`` may be a list for the groups. There are ``total_steps``, or
+    ``epochs`` times ``steps_per_epoch``; the rate grows in the part ``pct_start`` of them. The
+    largest rate is ``div_factor`` times the first one, and that ``final_div_factor`` times the
+    last. With ``cycle_momentum`` the momentum, or :math:`\beta_1`, goes the opposite way.
 
     Examples
     --------
@@ -276,71 +271,52 @@ class OneCycleLR(Schedule):
     pct_start: float = 0.3
     anneal_strategy: str = "cos"
     cycle_momentum: bool = True
-    base_momentum: float | list[float] = 0.85
-    max_momentum: float | list[float] = 0.95
+    base_momentum: float = 0.85
+    max_momentum: float = 0.95
     div_factor: float = 25.0
     final_div_factor: float = 1e4
-    three_phase: bool = False
 
-    _replaces = True
+    _replaces, _positive, _fractions = True, ("total_steps",), ("pct_start",)
 
     def __post_init__(self) -> None:
-        if self.total_steps is not None:
-            check_counts(total_steps=self.total_steps)
-        elif self.epochs is not None and self.steps_per_epoch is not None:
-            check_counts(epochs=self.epochs, steps_per_epoch=self.steps_per_epoch)
+        if self.total_steps is None:
+            if self.epochs is None or self.steps_per_epoch is None:
+                raise ValueError("Define either total_steps OR (epochs AND steps_per_epoch)")
             self.total_steps = self.epochs * self.steps_per_epoch
-        else:
-            raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
-        if not 0 <= self.pct_start <= 1:
-            raise ValueError(f"Expected float between 0 and 1 pct_start, but got {self.pct_start}")
         if self.anneal_strategy not in ("cos", "linear"):
-            raise ValueError(
-                "anneal_strategy must be one of 'cos' or 'linear', instead got "
-                f"{self.anneal_strategy}"
-            )
-        high, most, least = [
-            spread_over_groups(name, self.optimizer, getattr(self, name))
-            for name in ("max_lr", "max_momentum", "base_momentum")
-        ]
+            raise ValueError(f"anneal_strategy is 'cos' or 'linear', not {self.anneal_strategy!r}")
         if self.cycle_momentum and not {"momentum", "betas"} & self.optimizer.defaults.keys():
-            raise ValueError(
-                "optimizer must support momentum or beta1 with `cycle_momentum` option enabled"
-            )
-        low = [rate / self.div_factor for rate in high]
-        last = [rate / self.final_div_factor for rate in low]
-        peak, third = self.pct_start * self.total_steps - 1, bool(self.three_phase)
-        #: The steps at which phases end, and the rates and momenta at first and at these.
-        self._ends = [peak, *[2 * peak] * third, self.total_steps - 1]
-        self._course = [low, high, *[low] * third, last]
-        self._momenta = [most, least, *[most] * third, most]
+            raise ValueError("with cycle_momentum the optimizer needs momentum or beta1")
         super().__post_init__()
 
-    def _interpolate(self, stops: list[list[float]], step: Any) -> list[Any]:
-        if step > self.total_steps:
+    def _interpolate(self, first: float, top: float, last: float, step: Any) -> Any:
+        """A number that goes to another one and on to a last one, in a step."""
+        count: Any = self.total_steps
+        if step > count:
             raise ValueError(
-                f"Tried to step {step} times. The specified number of total steps is "
-                f"{self.total_steps}"
+                f"Tried to step {step} times. The specified number of total steps is {count}"
             )
-        for rates in stops:  # groups may have been added
-            spread_over_groups("max_lr", self.optimizer, rates)
-        phase = next((i for i, end in enumerate(self._ends) if step <= end), len(self._ends) - 1)
-        begin = self._ends[phase - 1] if phase else 0.0
-        part = (step - begin) / (self._ends[phase] - begin)
-        left = _cosine_factor(part) if self.anneal_strategy == "cos" else 1 - part
-        return [b + (a - b) * left for a, b in zip(stops[phase], stops[phase + 1], strict=True)]
+        peak = self.pct_start * count - 1
+        ends = (0.0, peak, first, top) if step <= peak else (peak, count - 1, top, last)
+        begin, end, a, b = ends
+        part = (step - begin) / (end - begin)
+        return b + (a - b) * (_cosine_factor(part) if self.anneal_strategy == "cos" else 1 - part)
 
-    def _rates_at(self, step: Any) -> list[Any]:
-        return self._interpolate(self._course, step)
+    def get_lr(self) -> list[Any]:
+        largest = spread_over_groups("max_lr", self.optimizer, self.max_lr)
+        firsts = [rate / self.div_factor for rate in largest]
+        return [
+            self._interpolate(first, top, first / self.final_div_factor, self.last_epoch)
+            for first, top in zip(firsts, largest, strict=True)
+        ]
 
-    def _settings(self, step: Any) -> list[dict[str, Any]]:
-        found = super()._settings(step)
+    def _set_momenta(self, step: Any) -> None:
         if self.cycle_momentum:
-            momenta = self._interpolate(self._momenta, step)
-            for group, values, m in zip(self.optimizer.param_groups, found, momenta, strict=True):
+            most = self.max_momentum
+            m = self._interpolate(most, self.base_momentum, most, step)
+            for group in self.optimizer.param_groups:
                 betas = "betas" in group
-                values |= {"betas": (m, *group["betas"][1:])} if betas else {"momentum": m}
-        return found
+                group |= {"betas": (m, *group["betas"][1:])} if betas else {"momentum": m}
 
 
 @dataclass(repr=False, eq=False)
@@ -391,10 +367,10 @@ class SequentialLR(Schedule):
         chosen, own = self._choose(step)
         return chosen.lr_factors(own)
 
-    def _rates_at(self, step: Any) -> list[Any]:
-        chosen, own = self._choose(step)
+    def get_lr(self) -> list[Any]:
+        chosen, own = self._choose(self.last_epoch)
         return chosen.rates(own)
 
-    def _settings(self, step: Any) -> list[dict[str, Any]]:
+    def _set_momenta(self, step: Any) -> None:
         chosen, own = self._choose(step)
-        return chosen._settings(own)
+        chosen._set_momenta(own)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Final
-from weakref import WeakSet
 
 from wengert.backends import DTYPES, BackendError, DType, backend_of, dtype_of, namespaces
 from wengert.interpreters.namespaces import differentiable
@@ -30,10 +29,6 @@ SCHEDULED: Final = frozenset(
     ["initial_lr", "max_lr", "min_lr", "swa_lr", "base_momentum", "max_momentum", "master_weights"]
     + ["name"]
 )
-
-#: Optimisers whose steps have found no gradient. An attribute would be a change that compiled
-#: steps do not make.
-IDLE: Final[WeakSet["Optimizer"]] = WeakSet()
 
 
 class Optimizer(Refusing):
@@ -86,7 +81,8 @@ class Optimizer(Refusing):
         self.defaults = dict(defaults)
         self.param_groups: list[Group] = []
         self.state: dict[Tensor, State] = {}
-        #: The factors of each schedule for each group, and the rates that schedules have set last.
+        #: The factors of each schedule, and the rates that schedules have set last: no schedules,
+        #: whose functions a compiled step would look into.
         self._factors: list[list[float]] = []
         self._rates: list[float] = []
         groups = list_tensors(type(self).__name__, params)
@@ -216,8 +212,6 @@ class Optimizer(Refusing):
                 if before is not None:
                     array = _select_state(xp, taken, array, state, *before)
                 param._array = array
-        if not states:
-            IDLE.add(self)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Set the gradients of all parameters to None, or to zeros."""
@@ -288,7 +282,9 @@ class Optimizer(Refusing):
                     f"{len(own['params'])} parameters in group {number}"
                 )
             owners.update(zip(group["params"], own["params"], strict=True))
-            left_out = ("params", "param_names", *KEYWORDS["Optimizer"])
+            left_out = {"params", "param_names", *KEYWORDS["Optimizer"]}
+            if group.get("maximize"):
+                left_out.remove("maximize")  # which would go the other way
             known = {name: x for name, x in group.items() if name not in left_out}
             if unknown := known.keys() - self.defaults.keys() - SCHEDULED:
                 raise ValueError(
@@ -324,20 +320,17 @@ class Optimizer(Refusing):
                 continue
             held = value if isinstance(value, Tensor) else untracked(value)
             alike = tuple(value.shape) == tuple(param.shape)
-            for what, now, before in (
-                ("on", param.backend.name, held.backend.name),
-                ("on", param.device, held.device if alike else param.device),
-                ("of", param.dtype.name, held.dtype.name),
-            ):
-                fits = self._precision(value, param) is held.dtype
-                if now != before and not (what == "of" and fits):
-                    place = next(i for i, p in enumerate(self._params()) if p is param)
-                    shown = f"parameter {place} of the optimizer, of shape {tuple(param.shape)}"
-                    raise BackendError(
-                        f"{shown}, is {what} {now}, and the optimizer's {name} for it {what} "
-                        f"{before}: make the optimizer after moving the model, or take its state "
-                        "along by optimizer.load_state_dict(optimizer.state_dict())"
-                    )
+            now = [param.backend.name, param.device, self._precision(value, param).name]
+            there = [held.backend.name, held.device if alike else param.device, held.dtype.name]
+            if now != there:
+                place = next(i for i, p in enumerate(self._params()) if p is param)
+                texts = [", ".join(map(str, where)) for where in (now, there)]
+                raise BackendError(
+                    f"parameter {place} of the optimizer, of shape {tuple(param.shape)}, is on "
+                    f"{texts[0]}, and the optimizer's {name} for it on {texts[1]}: make the "
+                    "optimizer after moving the model, or take its state along by "
+                    "optimizer.load_state_dict(optimizer.state_dict())"
+                )
 
     def _precision(self, array: Any, param: Tensor) -> DType:
         """A parameter's dtype; for real state of a complex one, the real dtype of its precision.

@@ -3,13 +3,11 @@
 import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral
 from typing import Any, ClassVar
 
 from wengert.backends.states import check_names
 from wengert.nn.conversion import check_constant
-from wengert.optim.optimizer import IDLE, Optimizer
-from wengert.tape.leaving import warn
+from wengert.optim.optimizer import Optimizer
 
 
 def _differ(x: Any, y: Any) -> bool:
@@ -58,7 +56,7 @@ class LRScheduler:
             for group in optimizer.param_groups:
                 group.setdefault("initial_lr", group["lr"])
         self.last_epoch = last_epoch + 1
-        self._settings(self.last_epoch)  # errors come before anything has changed
+        self.rates(self.last_epoch)  # errors come before anything has changed
         # Lists of the optimiser, by which its schedules know of each other.
         self._factors, self._rates = optimizer._factors, optimizer._rates
         if not self._rates:
@@ -67,12 +65,6 @@ class LRScheduler:
         self._own: list[Any] = []
         self._factors[:] = [*([] if self._replaces else self._factors), self._own]
         self._settle()
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        check_constant(value, name)
-        super().__setattr__(name, value)
-        if name == "eta_min" and hasattr(self, "_own"):  # a compiled step can't begin or end it
-            self._set_own()
 
     @property
     def base_lrs(self) -> tuple[Any, ...]:
@@ -91,14 +83,12 @@ class LRScheduler:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             group["initial_lr"] = rate
         self._factors[:] = [self._own]
-        self._set(self._settings(self.last_epoch))
+        self._set(self.rates(self.last_epoch))
 
     @property
     def _multiplies(self) -> bool:
         """Whether the rates are the initial ones times factors of the step."""
-        cls, base = type(self), LRScheduler
-        own = cls.get_lr is not base.get_lr or cls._rates_at is not base._rates_at
-        return not own and self.eta_min == 0
+        return type(self).get_lr is LRScheduler.get_lr and self.eta_min == 0
 
     def lr_factor(self, step: Any) -> Any:
         """The factor of all groups in a step."""
@@ -108,13 +98,11 @@ class LRScheduler:
         """The factor of each group in a step."""
         return [self.lr_factor(step)] * len(self.optimizer.param_groups)
 
-    def _rates_at(self, step: Any) -> list[Any]:
-        low, pairs = self.eta_min, zip(self.base_lrs, self.lr_factors(step), strict=True)
-        return [low + (base - low) * factor for base, factor in pairs]
-
     def get_lr(self) -> list[Any]:
         """Return the rate of each group in the step ``last_epoch``, by this schedule alone."""
-        return self._rates_at(self.last_epoch)
+        low = self.eta_min
+        pairs = zip(self.base_lrs, self.lr_factors(self.last_epoch), strict=True)
+        return [low + (base - low) * factor for base, factor in pairs]
 
     def rates(self, step: Any) -> list[Any]:
         """Return the rate of each group in any step, by this schedule alone."""
@@ -123,10 +111,6 @@ class LRScheduler:
             return self.get_lr()
         finally:
             self.last_epoch = here
-
-    def _settings(self, step: Any) -> list[dict[str, Any]]:
-        """What each group gets in a step."""
-        return [{"lr": rate} for rate in self.rates(step)]
 
     def get_last_lr(self) -> list[Any]:
         """Return the rate of each group, as the optimiser's schedules have set it last."""
@@ -137,15 +121,9 @@ class LRScheduler:
 
         Raises `RuntimeError` for a rate that no schedule has set, or another schedule in the way.
         """
-        optimizer = self.optimizer
         step = self.last_epoch + 1 if epoch is None else epoch
         if epoch is not None and epoch < 0:
             raise ValueError(f"Expected non-negative epoch, but got {epoch}")
-        if self.last_epoch == 0 and not optimizer.state and optimizer not in IDLE:
-            warn(
-                "Detected call of `lr_scheduler.step()` before `optimizer.step()`: the first value "
-                "of the learning rate schedule is skipped. Call `optimizer.step()` first."
-            )
         found: Any = self._combine(step)
         what = (
             "goes with no other schedule here: one is no factor, lacks a group that was added, or "
@@ -159,37 +137,31 @@ class LRScheduler:
         self.last_epoch = step
         self._set(found)
 
-    def _combine(self, step: Any) -> list[dict[str, Any]] | None:
-        """What each group gets of all schedules together, if they go together."""
+    def _combine(self, step: Any) -> list[Any] | None:
+        """The rates by all schedules together, if they go together."""
         others = [factors for factors in self._factors if factors is not self._own]
-        if len(others) == len(self._factors):
+        if len(others) == len(self._factors) or (others and not self._multiplies):
             return None
-        if not others:
-            return self._settings(step)
-        count = len(self.optimizer.param_groups)
-        if not self._multiplies or any(len(factors) != count for factors in others):
+        rates = self.rates(step)
+        if any(len(factors) != len(rates) for factors in others):
             return None
-        rates = self._rates_at(step)
         for factors in others:
             rates = [rate * factor for rate, factor in zip(rates, factors, strict=True)]
-        return [{"lr": rate} for rate in rates]
+        return rates
 
-    def _difference(self, found: list[dict[str, Any]]) -> str:
+    def _difference(self, found: list[Any]) -> str:
         """Name a rate that is neither what schedules have set, nor what is to be set."""
         last, groups = self._rates, self.optimizer.param_groups
         if [group["lr"] for group in groups[: len(last)]] == last:
             return ""
         here: Any = self._combine(self.last_epoch)  # the optimiser may have been loaded since
         for i, (group, now, new) in enumerate(zip(groups, here, found, strict=True)):
-            if _differ(group["lr"], now["lr"]) and _differ(group["lr"], new["lr"]):
+            if _differ(group["lr"], now) and _differ(group["lr"], new):
                 return (
-                    f"has set the rate of group {i} to {now['lr']} in step {self.last_epoch}, and "
-                    f"it is {group['lr']} now. If the optimizer was loaded, load the schedule, too"
+                    f"has set the rate of group {i} to {now} in step {self.last_epoch}, and it is "
+                    f"{group['lr']} now. If the optimizer was loaded, load the schedule, too"
                 )
         return ""
-
-    def _set_own(self) -> None:
-        self._own[:] = self.lr_factors(self.last_epoch) if self._multiplies else []
 
     def _settle(self) -> None:
         """Set the rates of this step, unless others have set them; then `step` will tell."""
@@ -198,12 +170,18 @@ class LRScheduler:
         if found is not None and not self._difference(found):
             self._set(found)
 
-    def _set(self, found: list[dict[str, Any]]) -> None:
-        for group, values in zip(self.optimizer.param_groups, found, strict=True):
-            group.update(values)
+    def _set(self, rates: list[Any]) -> None:
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate
+        self._set_momenta(self.last_epoch)
         self._set_own()
-        # One list, whose items are inputs of compiled steps.
-        self._rates[:] = [values["lr"] for values in found]
+        self._rates[:] = rates  # one list, whose items are inputs of compiled steps
+
+    def _set_own(self) -> None:
+        self._own[:] = self.lr_factors(self.last_epoch) if self._multiplies else []
+
+    def _set_momenta(self, step: Any) -> None:
+        """Set what a schedule sets beside rates."""
 
     def state_dict(self) -> dict[str, Any]:
         """Return the step, which is all of the state; the optimiser's has the initial rates."""
@@ -233,6 +211,7 @@ class Schedule(LRScheduler):
     _fractions: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
+        check_constants(self)
         for name in self._positive:
             if not getattr(self, name) > 0:
                 raise ValueError(f"Expected positive {name}, but got {getattr(self, name)}")
@@ -240,6 +219,12 @@ class Schedule(LRScheduler):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"Expected {name} from 0 to 1, but got {getattr(self, name)}")
         super().__init__(self.optimizer, self.last_epoch)
+
+
+def check_constants(schedule: Any) -> None:
+    """Raise `TypeError` if a derivative flows through a parameter, also an unused one."""
+    for name, value in vars(schedule).items():
+        check_constant(value, name)
 
 
 def spread_over_groups(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
@@ -253,13 +238,6 @@ def spread_over_groups(name: str, optimizer: Optimizer, value: Any) -> list[Any]
             f"values, param_groups has {count}."
         )
     return list(value)
-
-
-def check_counts(**counts: Any) -> None:
-    """Raise `ValueError` for what is no number of steps above 0."""
-    for name, count in counts.items():
-        if not (isinstance(count, Integral) and int(count) > 0):  # NumPy's integers, too
-            raise ValueError(f"Expected positive integer {name}, but got {count}")
 
 
 @dataclass(repr=False, eq=False)
@@ -291,6 +269,7 @@ class ReduceLROnPlateau:
     eps: float = 1e-8
 
     def __post_init__(self) -> None:
+        check_constants(self)
         if self.factor >= 1:
             raise ValueError(f"Factor should be < 1.0, and is {self.factor}.")
         if self.mode not in ("min", "max") or self.threshold_mode not in ("rel", "abs"):
@@ -301,10 +280,6 @@ class ReduceLROnPlateau:
         spread_over_groups("min_lr", self.optimizer, self.min_lr)
         self.last_epoch = self.cooldown_counter = self.num_bad_epochs = 0
         self.best = math.inf if self.mode == "min" else -math.inf
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        check_constant(value, name)
-        super().__setattr__(name, value)
 
     def get_last_lr(self) -> list[float]:
         """Return the rate of each group."""

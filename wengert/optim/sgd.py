@@ -5,7 +5,6 @@ from typing import Any
 
 from wengert.optim.adapters import Rule, State
 from wengert.optim.groups import RANGES, Group, hyper_parameters
-from wengert.optim.kernels import slope
 from wengert.optim.optimizer import Optimizer
 
 
@@ -46,8 +45,6 @@ class SGD(Optimizer):
         dampening: float = 0,
         weight_decay: float = 0,
         nesterov: bool = False,
-        *,
-        maximize: bool = False,
     ) -> None:
         super().__init__(params, hyper_parameters(locals()))
 
@@ -63,16 +60,15 @@ class SGD(Optimizer):
 
     def rule(self, xp: Any, group: Group) -> Rule:
         step, momentum, decay = -group["lr"], group["momentum"], group["weight_decay"]
-        maximize = group["maximize"]
-        if not (momentum or decay or maximize):
+        if not (momentum or decay):
             axpby = xp.axpby
             return lambda p, g, state: axpby(1, p, step, g)
         nesterov, dampening = group["nesterov"], group["dampening"]
         fresh = 1 - dampening if dampening else 1
 
         def update(p: Any, g: Any, state: State) -> Any:
-            if maximize or decay:
-                g = slope(xp, p, g, maximize, decay)
+            if decay:
+                g = xp.axpby(1, g, decay, p)
             if momentum:
                 held = state.get("momentum_buffer")
                 if held is None:  # the gradient belongs to the user, the buffer to the state

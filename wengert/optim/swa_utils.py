@@ -91,40 +91,27 @@ class AveragedModel(Refusing, Module):
         Raises `ValueError`, before anything has changed, if the model's parameters or buffers have
         other shapes than those of the one that was copied.
         """
-        averaged, current = _contents(self.module, model, Module.parameters)
-        held, given = _contents(self.module, model, Module.buffers)
-        if self.use_buffers:
-            averaged, current = averaged + held, current + given
-        count = self.n_averaged
+        mine = [*self.module.parameters(), *self.module.buffers()]
+        given = [x.detach() for x in (*model.parameters(), *model.buffers())]
+        shapes = [[tuple(x.shape) for x in held] for held in (mine, given)]
+        if shapes[0] != shapes[1]:
+            raise ValueError(
+                "the model has parameters or buffers of other shapes than the averaged one: "
+                f"{shapes[1]} instead of {shapes[0]}"
+            )
+        averaged = len(mine if self.use_buffers else [*self.module.parameters()])
         with no_grad():
-            # No branch on the count, so that a compiled step takes averages, too.
-            first = count == 0
-            found = [
-                ops.where(first, p, ops.astype(self.avg_fn(a, p, count), a.dtype))
-                for a, p in zip(averaged, current, strict=True)
-            ]
-            if not self.use_buffers:
-                averaged, found = averaged + held, found + given
-            for a, p in zip(averaged, found, strict=True):
+            found = []
+            for i, (a, p) in enumerate(zip(mine, given, strict=True)):
+                if p.backend is a.backend and p.device != a.device:
+                    p = p.to_device(a.device)
+                if i < averaged:  # no branch on the count: a compiled step takes averages, too
+                    mean = ops.astype(self.avg_fn(a, p, self.n_averaged), a.dtype)
+                    p = ops.where(self.n_averaged == 0, p, mean)
+                found.append(p)
+            for a, p in zip(mine, found, strict=True):
                 a.copy_(p)
-            count.add_(1)
-
-
-def _contents(
-    one: Module, other: Module, of: Callable[[Module], Iterable[Tensor]]
-) -> tuple[list[Tensor], list[Tensor]]:
-    """What two modules have, the other's on the first's devices, where these are one library's."""
-    mine, yours = list(of(one)), [tensor.detach() for tensor in of(other)]
-    shapes = [[tuple(tensor.shape) for tensor in each] for each in (mine, yours)]
-    if shapes[0] != shapes[1]:
-        raise ValueError(
-            f"the model has {of.__name__} of other shapes than the averaged one: {shapes[1]} "
-            f"instead of {shapes[0]}"
-        )
-    return mine, [
-        p if p.backend is not a.backend or p.device == a.device else p.to_device(a.device)
-        for a, p in zip(mine, yours, strict=True)
-    ]
+            self.n_averaged.add_(1)
 
 
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:

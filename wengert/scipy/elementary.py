@@ -8,7 +8,7 @@ any order follow.
 
 import math
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,8 @@ def _define(name: str, inputs: str, kinds: str = "real floating", **rules: Any) 
     TABLE[name] = host(name, inputs, theirs, rules, elementwise=True, dtypes=kinds)
 
 
-def _gamma_density(xp: Any, a: Any, x: Any) -> Any:
+def gamma_density(xp: Any, a: Any, x: Any) -> Any:
+    """The derivative of the lower function by ``x``."""
     inside = (x > 0) & (x < math.inf)
     y = xp.where(inside, x, 1)
     zero = 0 * (a + y)
@@ -44,7 +45,7 @@ def _gamma_density(xp: Any, a: Any, x: Any) -> Any:
     return xp.where(inside, xp.exp((a - 1) * xp.log(y) - y - xp.gammaln(a)), edge)
 
 
-def _gamma_slope(xp: Any, a: Any, x: Any) -> Any:
+def gamma_slope(xp: Any, a: Any, x: Any) -> Any:
     """The derivative of the lower function by ``a``."""
     inside = (x > 0) & (x < math.inf) & (a > 0)
     a, y = xp.where(inside, a, 1), xp.where(inside, x, 1)
@@ -83,7 +84,7 @@ _FISHER = (
 )
 
 
-def _student_slope(xp: Any, df: Any, t: Any) -> Any:
+def student_slope(xp: Any, df: Any, t: Any) -> Any:
     """The derivative by ``df``: of an incomplete beta function, or of Fisher's expansion."""
     half, square = xp.zeros_like(df) + 0.5, t * t
     near, finite = square < 1e-14, (xp.abs(t) < math.inf) & (df < math.inf)
@@ -98,8 +99,8 @@ def _student_slope(xp: Any, df: Any, t: Any) -> Any:
     far, whole = square > df, df + square  # the small one of two parts keeps its digits
     a, b = xp.where(far, df / 2, half), xp.where(far, half, df / 2)
     place = xp.where(far, df, square) / whole
-    by_place = _beta_density(xp, a, b, place) * (square / whole) / whole
-    tail = _beta_slope(xp, a, b, place, far) / 4
+    by_place = beta_density(xp, a, b, place) * (square / whole) / whole
+    tail = beta_slope(xp, a, b, place, far) / 4
     tail = xp.where(far, -tail, tail) - by_place / 2
     mean = xp.digamma((df + 1) / 2) - xp.digamma(df / 2) - 1 / df
     start = xp.where(near, t, 0) * xp.exp(student_log(xp, df, 0 * square)) * mean / 2
@@ -112,28 +113,8 @@ def _student_density(xp: Any, df: Any, t: Any) -> Any:
     return xp.exp(student_log(xp, df, t))
 
 
-def _integral(name: str, inverse: str, sign: int, density: Any, slope: Any) -> None:
-    """A lower (``sign`` 1) or upper integral of a density, and its inverse."""
-    _define(
-        name,
-        "a x",
-        a=lambda xp, g, a, x: sign * g * slope(xp, a, x),
-        x=lambda xp, g, a, x: sign * g * density(xp, a, x),
-    )
-    _define(
-        inverse,
-        "a y",
-        a=lambda xp, g, a, out: -g * slope(xp, a, out) / density(xp, a, out),
-        y=lambda xp, g, a, out: sign * g / density(xp, a, out),
-    )
-
-
-_integral("gammainc", "gammaincinv", 1, _gamma_density, _gamma_slope)
-_integral("gammaincc", "gammainccinv", -1, _gamma_density, _gamma_slope)
-_integral("stdtr", "stdtrit", 1, _student_density, _student_slope)
-
-
-def _beta_density(xp: Any, a: Any, b: Any, x: Any) -> Any:
+def beta_density(xp: Any, a: Any, b: Any, x: Any) -> Any:
+    """The derivative of the lower function by ``x``."""
     inside = (x > 0) & (x < 1)
     y = xp.where(inside, x, 0.5)
     log = (a - 1) * xp.log(y) + (b - 1) * xp.log1p(-y) - xp.betaln(a, b)
@@ -142,7 +123,7 @@ def _beta_density(xp: Any, a: Any, b: Any, x: Any) -> Any:
     return xp.where(inside, xp.exp(log), edge + 0 * x)
 
 
-def _beta_slope(xp: Any, a: Any, b: Any, x: Any, by_a: Any) -> Any:
+def beta_slope(xp: Any, a: Any, b: Any, x: Any, by_a: Any) -> Any:
     """The derivative of the lower function by ``a``, or else ``b``."""
     inside = (x > 0) & (x < 1) & (a > 0) & (b > 0)
     a, b, y = xp.where(inside, a, 1), xp.where(inside, b, 1), xp.where(inside, x, 0.5)
@@ -165,23 +146,27 @@ def _beta_slope(xp: Any, a: Any, b: Any, x: Any, by_a: Any) -> Any:
     return xp.where(inside, xp.where(lower, found, -found), xp.zeros_like(found))
 
 
-def _beta_integral(name: str, inverse: str, sign: int) -> None:
-    def by(shape: str) -> Any:
-        return lambda xp, g, a, b, x: sign * g * _beta_slope(xp, a, b, x, shape == "a")
+def _integral(name: str, inverse: str, sign: int, density: Any, *slopes: Any) -> None:
+    """A lower (``sign`` 1) or upper integral of a density, and its inverse."""
 
-    def back(shape: str) -> Any:
-        return lambda xp, g, a, b, out: (
-            -g * _beta_slope(xp, a, b, out, shape == "a") / _beta_density(xp, a, b, out)
-        )
+    def by(xp: Any, g: Any, given: Any, index: int) -> Any:
+        return sign * g * (*slopes, density)[index](xp, *given)
 
-    x = lambda xp, g, a, b, x: sign * g * _beta_density(xp, a, b, x)
-    y = lambda xp, g, a, b, out: sign * g / _beta_density(xp, a, b, out)
-    _define(name, "a b x", a=by("a"), b=by("b"), x=x)
-    _define(inverse, "a b y", a=back("a"), b=back("b"), y=y)
+    def back(xp: Any, g: Any, given: Any, out: Any, index: int) -> Any:
+        place = (*given[:-1], out)
+        factor = sign if index == len(slopes) else -slopes[index](xp, *place)
+        return g * factor / density(xp, *place)
+
+    _define(name, "*given", given=by)
+    _define(inverse, "*given", given=back)
 
 
-_beta_integral("betainc", "betaincinv", 1)
-_beta_integral("betaincc", "betainccinv", -1)
+_BETA = beta_density, partial(beta_slope, by_a=True), partial(beta_slope, by_a=False)
+_integral("betainc", "betaincinv", 1, *_BETA)
+_integral("betaincc", "betainccinv", -1, *_BETA)
+_integral("gammainc", "gammaincinv", 1, gamma_density, gamma_slope)
+_integral("gammaincc", "gammainccinv", -1, gamma_density, gamma_slope)
+_integral("stdtr", "stdtrit", 1, lambda *x: x[0].exp(student_log(*x)), student_slope)
 
 
 def _bessel(name: str, below: float, above: float) -> None:
@@ -198,12 +183,6 @@ _bessel("jv", 0.5, -0.5)
 _bessel("yv", 0.5, -0.5)
 _bessel("iv", 0.5, 0.5)
 _bessel("kv", -0.5, -0.5)
-_define("j1", "x", x=lambda xp, g, x: g * (xp.j0(x) - xp.jv(xp.zeros_like(x) + 2, x)) / 2)
-_define("j0", "x", x=lambda xp, g, x: -g * xp.j1(x))
-_define("y1", "x", x=lambda xp, g, x: g * (xp.y0(x) - xp.yv(xp.zeros_like(x) + 2, x)) / 2)
-_define("y0", "x", x=lambda xp, g, x: -g * xp.y1(x))
-_define("k1", "x", x=lambda xp, g, x: -g * (xp.k0(x) + xp.kv(xp.zeros_like(x) + 2, x)) / 2)
-_define("k0", "x", x=lambda xp, g, x: -g * xp.k1(x))
 
 
 def _series(xp: Any, a: float, b: float, m: Any) -> Any:

@@ -7,6 +7,7 @@ that Tensors in closures count, too.
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -34,10 +35,6 @@ from wengert.tape.sweep import leading_to, recorded_sweep, sweep
 from wengert.tape.tensor import Tensor, untracked, with_node
 
 Residual = Callable[[Tensor], Any]
-CHANGED = (
-    "{}: what its function computes with has changed since it was called: differentiate before, "
-    "or give the function copies"
-)
 
 
 # -- functions on the tape -------------------------------------------------------------------------
@@ -77,52 +74,34 @@ def sources_of(run: Tensor, start: int, *places: Any) -> list[Node]:
     return [*found.values()]
 
 
-def _arrays(x: Any) -> Iterator[Any]:
+def _prints(x: Any) -> Iterator[Any]:
+    """What tells saved values apart: bytes of arrays; keys, axes, exponents; kinds of others."""
     if isinstance(x, tuple | list):
         for part in x:
-            yield from _arrays(part)
+            yield from _prints(part)
     elif hasattr(x, "dtype"):
         raw = bottom(x)
-        yield raw if type(raw) is np.ndarray else np.asarray(backend_of(raw).to_numpy(raw))
-    elif isinstance(x, float):
-        yield np.asarray(x)
+        array = raw if type(raw) is np.ndarray else np.asarray(backend_of(raw).to_numpy(raw))
+        yield array.shape, array.tobytes()
+    else:
+        plain = x is None or isinstance(x, int | float | str | slice)
+        yield repr(x) if plain else type(x)
+        if known := getattr(x, "equations", None):  # of a solution within
+            yield known.prints or known.print()
 
 
-def _facts(x: Any) -> Any:
-    """What is saved beside arrays and floats, such as keys, axes and whole exponents."""
-    if isinstance(x, tuple | list):
-        return [*map(_facts, x)]
-    plain = x is None or isinstance(x, int | str | slice)
-    return "" if hasattr(x, "dtype") or isinstance(x, float) else repr(x if plain else type(x))
-
-
-def _values(node: Node) -> Any:
-    """What a node has saved; of a solution within, what its own run has, but for outer parents."""
-    values = node.values()
-    known = getattr(values[0] if values else None, "equations", None)
-    if known is None:
-        return values
-    arrays, facts = known[-1]
-    return arrays, [(name, [min(n or 0, 0) for n in own], rest) for name, own, rest in facts]
-
-
-def saved_by(run: Tensor, start: int, *places: Any) -> tuple[list[Any], list[Any]]:
-    """The arrays that derivatives of a run at places are computed with, and its operations."""
-    nodes = sorted(walk([run._node], start), key=lambda node: node.number)
+def fingerprint(
+    run: Tensor, *places: Any, start: int = 0, outside: Any = attrgetter("number")
+) -> list[Any]:
+    """The operations of a run at places, and all that derivatives are computed with."""
     at = {x._node: -i for i, x in enumerate(places, 1) if isinstance(x, Tensor)}
-    at |= {node: -i for i, node in enumerate(nodes, 1 + len(places))}
-    parents = [[n and at.get(n, n.number) for n in node.parents] for node in nodes]
-    saved = [*map(_values, nodes)]
-    names = [node.name() for node in nodes]
-    return [*_arrays(saved)], [*zip(names, parents, map(_facts, saved), strict=True)]
-
-
-def put_on_tape(residual: Residual, place: Tensor) -> tuple[Tensor, list[Node]]:
-    """The equations at a place, and the nodes of other Tensors that they used."""
-    start = tick()
-    with follow(place):
-        run = as_tensor(residual(place))
-    return run, sources_of(run, start, place)
+    found = []
+    nodes = walk([run._node], start or places[0]._node.number)
+    for i, node in enumerate(sorted(nodes, key=attrgetter("number")), 1 + len(places)):
+        at.setdefault(node, -i)
+        parents = [parent and at.get(parent, outside(parent)) for parent in node.parents]
+        found.append((node.name(), *parents, *_prints(node.values())))
+    return found
 
 
 def pull(run: Tensor, g: Tensor, targets: list[Node], recorded: bool) -> list[Any]:
@@ -160,21 +139,48 @@ def gradient_of(function: Callable[[Tensor], Any]) -> Residual:
 # -- solutions -------------------------------------------------------------------------------------
 
 
-def _rows(run: Tensor, place: Tensor, recorded: bool) -> Tensor:
-    """The Jacobian of the equations, a row for each."""
-    rows = []
-    for unit in np.eye(run.size):
-        seed = wg.astype(like_first([run], np.reshape(unit, run.shape)), run.dtype)
-        (row,) = pull(run, seed, [cast(Node, place._node)], recorded)
-        row = wg.zeros_like(untracked(place._array)) if row is None else row
-        rows.append(wg.reshape(row, (-1,)))
-    return wg.stack(rows)
+class _Unknown(Node):
+    """The place of a run: a leaf, or the solution where the backward pass is differentiated."""
+
+    __slots__ = ()
+
+    operation = "unknown"
+
+    def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
+        return [(at, g) for at in range(len(self.parents))]
 
 
-def _stand_in(node: Node) -> Tensor:
-    """A Tensor that has a node, and nothing else of what it was."""
-    zero = np.zeros((), dtype_of(node.dtype).name)
-    return with_node(np.broadcast_to(zero, node.shape), node)
+class _Equations:
+    """The equations at a place, kept on the tape: what they are, and what they depend on."""
+
+    def __init__(self, residual: Residual, x: Tensor) -> None:
+        self.residual, self.prints = residual, 0
+        self.number, start = tick(), tick()
+        self.node = _Unknown((), (), x._array.shape, x._array.dtype)
+        self.place = with_node(x._array, self.node)
+        with follow(self.place):
+            self.run: Any = as_tensor(residual(self.place))
+        self.sources = sources_of(self.run, start, self.place)
+        array = self.run._array
+        self.lifted = array if is_lifted(array) else None
+        # Sweeps of higher order go through these nodes, too, and free them.
+        self.kept = [(node, node.saved) for node in walk([self.run._node], start)]
+
+    def print(self) -> int:
+        """What tells equations apart, of all that they compute with."""
+        return hash(tuple(fingerprint(self.run, self.place, outside=lambda node: 0)))
+
+    def rows(self, recorded: bool) -> Tensor:
+        """The Jacobian, a row for each equation."""
+        rows, run = [], self.run
+        for node, saved in self.kept:
+            node.saved = saved
+        for unit in np.eye(run.size):
+            seed = wg.astype(like_first([run], np.reshape(unit, run.shape)), run.dtype)
+            (row,) = pull(run, seed, [self.node], recorded)
+            row = wg.zeros_like(untracked(self.place._array)) if row is None else row
+            rows.append(wg.reshape(row, (-1,)))
+        return wg.stack(rows)
 
 
 class _Solution(Function):
@@ -188,46 +194,38 @@ class _Solution(Function):
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
-        label, residual, values, sources, saved = ctx.equations
-        (x,) = ctx.saved_tensors
+        known, (x,) = ctx.equations, ctx.saved_tensors
         recorded = is_grad_enabled() or is_lifted(g._array) or is_lifted(x._array)
-        with enable_grad():
-            place = _track(x)
-            start, (run, found) = tick(), put_on_tape(residual, place)
-            jacobian = _rows(run, place, recorded)
-            change = np.reshape(values_of(run, label) - values, -1)
-            step = np.linalg.solve(values_of(jacobian, label), change)
-            small = np.abs(step).max(initial=0) <= 1e-14 + 1e-8 * np.abs(values_of(x, "")).max()
-            (again, facts), (before, known) = saved_by(run, start, place), saved
-            same = set(found) == set(sources) and facts == known
-            same = same and [*map(np.shape, again)] == [*map(np.shape, before)]
-            near = lambda a, b: np.allclose(a, b, 1e-6, 1e-9, equal_nan=True)
-            if not (same and small and all(map(near, again, before))):
-                raise RuntimeError(CHANGED.format(label))
-            weight = wg.linalg.solve(wg.conj(jacobian.T), wg.reshape(g, (-1,)))
-            targets = [*sources, cast(Node, place._node)]
-            return None, None, *pull(run, wg.reshape(-weight, run.shape), targets, recorded)[:-1]
+        if known.prints:
+            sources = known.sources
+            with enable_grad():
+                known = _Equations(known.residual, x)
+            known.sources = sources
+        if x._node is not None:
+            known.node.parents = (x._node,)
+        weight = wg.linalg.solve(wg.conj(known.rows(recorded).T), wg.reshape(g, (-1,)))
+        g = wg.reshape(-weight, known.run.shape)
+        return None, None, *pull(known.run, g, [*known.sources, known.node], recorded)[:-1]
 
     @staticmethod
     def jvp(ctx: Any, _: Any, t: Any, *sources: Any) -> Any:
         return t  # `solution` has moved it
 
 
-def solution(label: str, residual: Residual, x: Any, given: Iterable[Any] = ()) -> Tensor:
-    """The solution ``x`` of equations as a Tensor that has derivatives.
+def _stand_in(node: Node) -> Tensor:
+    """A Tensor that has a node, and nothing else of what it was."""
+    zero = np.zeros((), dtype_of(node.dtype).name)
+    return with_node(np.broadcast_to(zero, node.shape), node)
 
-    Parameters
-    ----------
-    label : str
-        What errors call the function.
-    residual : callable
-        ``residual(x)`` of a Tensor gives as many equations as ``x`` has elements.
-    x : array
-        The solution, by SciPy.
-    given : iterable
-        What says where Tensors are made.
 
-    Raises `RuntimeError` if ``x`` does not solve them, or the Jacobian is singular.
+def solution(
+    label: str, residual: Residual, x: Any, given: Iterable[Any] = (), keep: bool = True
+) -> Tensor:
+    """The solution ``x`` of ``residual(x)``, by SciPy, as a Tensor that has derivatives.
+
+    What is ``given`` says where Tensors are made. Equations that are not kept run again in the
+    backward pass, as those within a checkpoint. Raises `RuntimeError` if ``x`` does not solve
+    the equations, or the Jacobian is singular.
     """
     if np.iscomplexobj(x):
         raise NotImplementedError(
@@ -240,36 +238,35 @@ def solution(label: str, residual: Residual, x: Any, given: Iterable[Any] = ()) 
         if not (tangents_flow() and is_lifted(as_tensor(residual(found))._array)):
             return found
         with enable_grad():
-            return untracked(solution(label, residual, x, given)._array)
-    leaf = found.detach().requires_grad_()
-    start, (run, sources) = tick(), put_on_tape(residual, leaf)
-    saved = saved_by(run, start, leaf)
-    lifted = run._array if is_lifted(run._array) else None
-    if run.size != x.size:
+            return untracked(solution(label, residual, x, given, keep)._array)
+    known = _Equations(residual, found)
+    if known.run.size != x.size:
         raise ValueError(
-            f"{label}: {run.size} equations for {x.size} unknowns: a derivative needs as many"
+            f"{label}: {known.run.size} equations for {x.size} unknowns: a derivative needs as many"
         )
-    matrix = values_of(_rows(run, leaf, lifted is not None), label)
-    constant, values = like_first(given, matrix), values_of(run, label)
-    if not _is_solution(residual, x, matrix, values, given, label):
+    lifted, sources = known.lifted, known.sources
+    matrix = values_of(known.rows(lifted is not None), label)
+    if not _is_solution(residual, x, matrix, values_of(known.run, label), given, label):
         raise RuntimeError(
             f"{label} has found no isolated solution, so that there is no derivative: SciPy has "
             "not converged, or the Jacobian is singular; begin elsewhere, or pass detached Tensors"
         )
-    if not sources and lifted is None:
-        return found
     while is_lifted(lifted):  # each step of Newton's method gives one more order
         with unrecorded():
             r = wg.reshape(as_tensor(residual(found)), (-1,))
-            found = found - wg.reshape(wg.linalg.solve(constant, r), x.shape)
+            step = wg.linalg.solve(like_first(given, matrix), r)
+            found = found - wg.reshape(step, x.shape)
         lifted = getattr(lifted, "inner", None)
     if is_lifted(found._array):  # SciPy's values stay
-        found = found + (leaf.detach() - like_first(given, values_of(found, label)))
+        found = found + like_first(given, x - values_of(found, label))
+        known = _Equations(residual, found) if sources else known
     if not sources:
         return untracked(found._array)
-    result: Tensor = _Solution.apply(
-        (label, residual, values, sources, saved), found, *map(_stand_in, sources)
-    )
+    if not keep:
+        known.prints, known.run, known.kept = known.print(), None, []
+    result: Tensor = _Solution.apply(known, found, *map(_stand_in, sources))
+    assert result._node is not None
+    result._node.number = known.number  # before its equations, which depend on it
     return result
 
 

@@ -47,27 +47,19 @@ def solve_ivp(
 ) -> Any:  # fmt: skip
     """Solve an initial value problem by SciPy's steps, and differentiate these."""
     label, args = "scipy.integrate.solve_ivp", () if args is None else tuple(args)
-    field = Called(label, lambda t, y: fun(t, y, *args), (t_span, y0, t_eval, args), at=1)
-
-    def other(f: Any) -> Any:
-        called = field.other(lambda t, y: f(t, y, *args))
-        called.terminal, called.direction = (getattr(f, x, 0) for x in ("terminal", "direction"))
-        return called
-
-    options = {k: other(x) if callable(x) else plain(x, label, k) for k, x in options.items()}
+    field = Called(label, fun, (t_span, y0, t_eval, args), at=1)
+    options = {key: plain(x, label, key) for key, x in (options | {"events": events}).items()}
     span = [float(values_of(t, label)) for t in t_span]
     start, places = np.atleast_1d(np.asarray(values_of(y0, label))), values_of(t_eval, label)
-    several = events if isinstance(events, list | tuple) else [] if events is None else [events]
-    watched = [other(event) for event in several]
 
     def run(method: Any, dense: bool) -> Any:
-        vectors = vectorized and not field.tensors
-        given = (field, span, start, method, places, dense, watched or None, vectors)
-        return _scipy.solve_ivp(*given, **options)
+        more = {"vectorized": vectorized and not field.tensors, "args": args or None}
+        given = (field, span, start, method, places, dense)
+        return _scipy.solve_ivp(*given, **more, **options)
 
     found = run(method, dense_output)
     moving = field.tracked or tracked(t_span, y0, t_eval)
-    if watched and (moving or any(event.tracked for event in watched)):
+    if events is not None and moving:
         raise NotImplementedError(f"{label}: solutions with events= are not differentiated")
     if not moving:
         found.t, found.y = field.in_kind(found.t), field.in_kind(found.y)
@@ -75,14 +67,13 @@ def solve_ivp(
         return found
     kind = method
     if method not in METHODS:  # of several steps, whose history has no derivative
-        stiff = method != "LSODA" or _is_stiff(field, start, span, options)
+        stiff = method != "LSODA" or _is_stiff(field, start, span, args, options)
         kind = "Radau" if stiff else "DOP853"
     found = found if kind == method and dense_output else run(kind, True)
-    path = _path(field, found, t_span, y0, kind)
+    path = _path(field, found, t_span, y0, kind, args)
     if t_eval is None:
-        times = [path.steps[0].t, *(step.t + step.h for step in path.steps)]
-        found.t = wg.stack(list(inexact(*times))) if tracked(times) else found.t
-        found.y = wg.stack([*(step.y for step in path.steps), path.last], axis=-1)
+        found.t = wg.stack(list(inexact(*path.t))) if tracked(path.t) else found.t
+        found.y = wg.stack(path.y, axis=-1)
     else:
         found.t = inexact(t_eval)[0] if tensors_in(t_eval) else found.t
         found.y = path(found.t, new=True) if len(found.t) else found.y
@@ -90,7 +81,7 @@ def solve_ivp(
     return found
 
 
-def _path(field: Called, found: Any, t_span: Any, y0: Any, kind: str) -> Trajectory:
+def _path(field: Called, found: Any, t_span: Any, y0: Any, kind: str, args: Any = ()) -> Trajectory:
     """The steps that SciPy has taken, on Tensors."""
     if found.status < 0:
         raise RuntimeError(f"{field.label}: {found.message}")
@@ -101,15 +92,17 @@ def _path(field: Called, found: Any, t_span: Any, y0: Any, kind: str) -> Traject
         along = lambda t: first + (last - first) * ((t - a) / (b - a))
         times = [[*map(along, pair)] for pair in times] if a != b else [[first, last]]
     (start,) = inexact(y0 if tensors_in(y0) else like_first(field.given, np.array(y0)))
-    on_tape = lambda t, y: wg.reshape(field.on_tape(t, y), y.shape)
+    on_tape = lambda t, y: wg.reshape(field.on_tape(t, y, *args), y.shape)
     return Trajectory(METHODS[kind], on_tape, times, wg.reshape(start, (-1,)), field.label)
 
 
-def _is_stiff(field: Any, y0: Any, span: Any, options: dict[str, Any]) -> bool:
+def _is_stiff(field: Any, y0: Any, span: Any, args: Any, options: dict[str, Any]) -> bool:
     """Whether LSODA changes to its method for stiff equations."""
     limits = {key: options[key] for key in ("rtol", "atol") if key in options}
     t = np.linspace(span[0], span[1], 50)
-    return 2 in _scipy.odeint(field, y0, t, tfirst=True, full_output=True, **limits)[1]["mused"]
+    return (
+        2 in _scipy.odeint(field, y0, t, args, tfirst=True, full_output=True, **limits)[1]["mused"]
+    )
 
 
 def odeint(
@@ -343,4 +336,4 @@ def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Tensor:
     return wg.sum((h0 + h1) / 6 * parts, axis=-1) + last
 
 
-publish(globals(), {}, "odeint quad solve_ivp")
+publish(globals(), {})

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import wraps
 from importlib import import_module
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -91,6 +91,14 @@ def _is_users(x: Any) -> bool:
     return not any(str(home).startswith("scipy.") for home in homes)
 
 
+def _map_parts(function: Callable[[Any], Any], given: Any) -> Any:
+    """What a function gives for each part of a dict, list, tuple or named tuple."""
+    if isinstance(given, dict):
+        return {key: function(part) for key, part in given.items()}
+    parts = [function(part) for part in given]
+    return type(given)(*parts) if hasattr(given, "_fields") else type(given)(parts)
+
+
 def plain(x: Any, label: str, name: str) -> Any:
     """An argument as SciPy takes it; `TypeError` where a derivative would be lost."""
     if isinstance(x, Tensor):
@@ -101,11 +109,9 @@ def plain(x: Any, label: str, name: str) -> Any:
                 "no derivative is needed, pass x.detach()"
             )
         return values_of(x, label)
-    if isinstance(x, list | tuple) and (tensors_in(x) or any(map(callable, x))):
-        parts = [plain(part, label, name) for part in x]
-        return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
-    if isinstance(x, dict) and (tensors_in(x) or any(map(callable, x.values()))):
-        return {key: plain(part, label, f"{name}[{key!r}]") for key, part in x.items()}
+    parts = x.values() if isinstance(x, dict) else x if isinstance(x, list | tuple) else ()
+    if tensors_in(*parts) or any(map(callable, parts)):
+        return _map_parts(lambda part: plain(part, label, name), x)
     if not _is_users(x):
         return x
 
@@ -137,8 +143,7 @@ def host(name: str, inputs: str, theirs: Any, rules: dict[str, Any], **facts: An
 def _as_tensors(result: Any, given: Iterable[Any]) -> Any:
     """Tensors for the arrays of numbers that SciPy has made."""
     if isinstance(result, tuple | list):
-        parts = [_as_tensors(part, given) for part in result]
-        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+        return _map_parts(lambda part: _as_tensors(part, given), result)
     if type(result) is np.ndarray and result.dtype.char in "?bhilqBHILQfdFD":
         return like_first(given, result)
     return result
@@ -146,27 +151,26 @@ def _as_tensors(result: Any, given: Iterable[Any]) -> Any:
 
 def run(label: str, theirs: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """SciPy's own result, of arguments whose derivatives are not lost."""
-    given = (*args, *keywords.values())
     try:
-        names = list(inspect.signature(theirs).parameters) if args else []
+        names = [*inspect.signature(theirs).parameters]
     except (TypeError, ValueError):
         names = []
     names += [f"argument {i}" for i in range(len(names), len(args))]
-    args = tuple([plain(x, label, name) for x, name in zip(args, names, strict=False)])
-    result = theirs(*args, **{key: plain(x, label, key) for key, x in keywords.items()})
-    return _as_tensors(result, given) if tensors_in(given) else result
+    numbers = [plain(x, label, name) for x, name in zip(args, names, strict=False)]
+    result = theirs(*numbers, **{key: plain(x, label, key) for key, x in keywords.items()})
+    return _as_tensors(result, [args, keywords]) if tensors_in(args, keywords) else result
 
 
 def door(label: str, theirs: Any, ours: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """SciPy's function: of Tensors the room's, or one that refuses to lose derivatives."""
+    """SciPy's function, or the room's: of Tensors, and of functions that may use some."""
 
     @wraps(theirs)
     def call(*args: Any, **keywords: Any) -> Any:
         if ours is None:
             return run(label, theirs, args, keywords)
-        if not tensors_in(args, keywords):
-            return theirs(*args, **keywords)
-        return call_counterpart(label, ours, args, keywords, None)
+        if tensors_in(args, keywords) or any(map(_is_users, (*args, *keywords.values()))):
+            return call_counterpart(label, ours, args, keywords, None)
+        return theirs(*args, **keywords)
 
     call.__module__ = ROOM if ours is None else ours.__module__
     return call
@@ -199,43 +203,34 @@ class Guarded:
         return (self._theirs,)
 
 
-def namespace(name: str, own: dict[str, Any], stands: str = "") -> dict[str, Any]:
-    """The public names of one of SciPy's modules: the room's own, and what refuses Tensors.
-
-    Functions of ``own`` answer calls that hold Tensors, and those that ``stands`` names all calls,
-    since closures may hold some.
-    """
-    theirs = scipy_module(name)
+def namespace(name: str, own: dict[str, Any]) -> dict[str, Any]:
+    """The public names of one of SciPy's modules: the room's own, and what refuses Tensors."""
     found: dict[str, Any] = {}
-    for key in dir(theirs):
-        one, ours = getattr(theirs, key), own.get(key)
-        label = f"scipy.{name}.{key}" if name else f"scipy.{key}"
+    for key, one in inspect.getmembers(scipy_module(name)):
+        ours, label = own.get(key), f"scipy.{name}.{key}"
         if key[0] == "_":
             continue
         if isinstance(one, ModuleType):
-            if f"{ROOM}.{label[6:]}" in sys.modules:
-                found[key] = sys.modules[f"{ROOM}.{label[6:]}"]
-        elif isinstance(one, type):
-            found[key] = one if issubclass(one, BaseException) else Guarded(one, label, ours)
-        elif ours is not None:
-            all_calls = isinstance(ours, Guarded) or key in stands.split()
-            found[key] = ours if all_calls else door(label, one, ours)
-            if isinstance(ours, FunctionType):
-                found[key].__wrapped__ = one
+            if f"{ROOM}.{name}.{key}" in sys.modules:
+                found[key] = sys.modules[f"{ROOM}.{name}.{key}"]
+        elif isinstance(one, type) and issubclass(one, BaseException):
+            found[key] = one
+        elif isinstance(ours, Guarded):
+            found[key] = ours
         elif isinstance(one, np.ufunc) or inspect.isroutine(one):
-            found[key] = door(label, one)
-        elif callable(one) and type(one).__module__.startswith("scipy."):
-            found[key] = Guarded(one, label)
+            found[key] = door(label, one, ours)
+        elif isinstance(one, type) or type(one).__module__.startswith("scipy."):
+            found[key] = Guarded(one, label, ours) if callable(one) else one
         else:
             found[key] = one
     return found
 
 
-def publish(module: dict[str, Any], more: dict[str, Any], stands: str = "") -> None:
+def publish(module: dict[str, Any], more: dict[str, Any]) -> None:
     """Give one of the room's modules SciPy's names: its own functions of these, and ``more``."""
     home = module["__name__"]
     own = {key: x for key, x in module.items() if getattr(x, "__module__", None) == home}
-    module.update(namespace(home.removeprefix(f"{ROOM}."), own | more, stands))
+    module.update(namespace(home.removeprefix(f"{ROOM}."), own | more))
 
 
 class Module(ModuleType):

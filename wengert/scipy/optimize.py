@@ -8,7 +8,7 @@
 """
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -32,6 +32,9 @@ class _Result(_scipy.OptimizeResult):  # type: ignore[misc]
 
     lost = ("fjac", "grad", "hess", "hess_inv", "jac", "qtf", "r")
 
+    def __init__(self, found: Any, **own: Any) -> None:
+        super().__init__({key: x for key, x in found.items() if key not in self.lost} | own)
+
     def __missing__(self, key: str) -> Any:
         if key not in self.lost:
             raise KeyError(key)
@@ -41,50 +44,73 @@ class _Result(_scipy.OptimizeResult):  # type: ignore[misc]
         )
 
 
-def _derived(found: Any) -> Any:
-    return _Result({key: x for key, x in found.items() if key not in _Result.lost})
-
-
 def _tuple(args: Any) -> tuple[Any, ...]:
     return args if isinstance(args, tuple) else (args,)
+
+
+class _Search:
+    """A call of one of SciPy's functions, with its arguments by name."""
+
+    def __init__(self, name: str, args: Any, options: Any) -> None:
+        self.theirs, self.label = getattr(_scipy, name), f"scipy.optimize.{name}"
+        self.bound = inspect.signature(self.theirs).bind(*args, **options)
+        given = self.given = self.bound.arguments
+        (first, self.function), *_ = given.items()
+        self.args = given["args"] = _tuple(given.get("args", ()))
+        self.kwargs = given.get("kwargs") or {}
+        self.pair = True in (given.get("jac"), given.get("fprime"))
+        called = Called(self.label, self.function, tuple(given.values()), pair=self.pair)
+        self.called = given[first] = called
+        for key in {"Dfun", "fprime", "fprime2", "hess", "hessp", "jac"} & given.keys():
+            given[key] = called.other(given[key])
+        for key in {"a", "b", "bracket", "x0", "x1"} & given.keys():
+            given[key] = values_of(given[key], self.label)
+
+    def run(self) -> Any:
+        """What SciPy finds."""
+        return self.theirs(*self.bound.args, **self.bound.kwargs)
+
+    def value(self, x: Any) -> Any:
+        """The user's function."""
+        found = self.function(x, *self.args, **self.kwargs)
+        return found[0] if self.pair else found
+
+    def within(self, found: Any, cost: Callable[[Tensor], Any], edges: "_Bounds") -> Any:
+        """A result with the least ``cost`` within bounds, which moves."""
+        called = self.called
+        called.tracked = called.tracked or tracked(*edges.edges)
+        x = called.solved(found.x, edges.within(found.x, gradient_of(cost), called))
+        if called.tracked:
+            return _Result(found, x=x, fun=as_tensor(self.value(x)))
+        found.x = x
+        return found
 
 
 # -- equations -------------------------------------------------------------------------------------
 
 
-def _solver(name: str, points: int) -> Callable[..., Any]:
-    """A solver of equations: ``points`` is the number of arguments after the function."""
-    theirs, label = getattr(_scipy, name), f"scipy.optimize.{name}"
+def _solver(name: str) -> Callable[..., Any]:
+    """A solver of equations, or of the least squares of some."""
 
     def solve(*args: Any, **options: Any) -> Any:
-        bound = inspect.signature(theirs).bind(*args, **options)
-        given = bound.arguments
-        (first, f), *_ = given.items()
-        args = given["args"] = _tuple(given.get("args", ()))
-        pair = True in (given.get("jac"), given.get("fprime"))
-        called = given[first] = Called(label, f, tuple(given.values()), pair=pair)
-        for key in {"fprime", "fprime2", "jac"} & given.keys():
-            given[key] = called.other(given[key])
-        for key in {*[*given][1 : 1 + points], "x0", "x1", "bracket"} & given.keys():
-            given[key] = values_of(given[key], label)
-        found = theirs(*bound.args, **bound.kwargs)
-
-        def residual(x: Tensor) -> Any:
-            value = f(x, *args)
-            return value[0] if called.pair else value
-
+        search = _Search(name, args, options)
+        called, found = search.called, search.run()
+        residual: Any = search.value
+        if name == "leastsq":
+            residual = gradient_of(lambda x: wg.sum(as_tensor(search.value(x)) ** 2) / 2)
+            if search.given.get("full_output") and called.tracked:
+                raise NotImplementedError(f"{search.label}: cov_x is not differentiated: curve_fit")
         field = {"root": "x", "root_scalar": "root"}.get(name)
         if field is not None:
-            found = _derived(found) if called.tracked and name == "root" else found
+            found = _Result(found) if called.tracked and name == "root" else found
             found[field] = called.solved(found[field], residual)
             return found
         x, *more = found if isinstance(found, tuple) else (found,)
         x = called.solved(x, residual)
         if more and called.tracked and isinstance(more[0], dict):
-            more[0] = _derived(more[0] | ({"root": x} if "root" in more[0] else {}))
+            more[0] = _Result(more[0], **({"root": x} if "root" in more[0] else {}))
         return (x, *more) if more else x
 
-    solve.__name__, solve.__doc__ = name, theirs.__doc__
     return solve
 
 
@@ -97,12 +123,16 @@ def _make_bounds(lb: Any = -np.inf, ub: Any = np.inf, keep_feasible: Any = False
     return own(lb=lb, ub=ub, keep_feasible=keep_feasible)
 
 
+def _sides(bounds: Any) -> Any:
+    return (bounds.lb, bounds.ub) if hasattr(bounds, "lb") else bounds or _INFINITE
+
+
 class _Bounds:
     """Lower and upper bounds, which a solution that is at some of them moves with."""
 
     def __init__(self, bounds: Any, n: int, label: str) -> None:
-        low, high = _sides(bounds)
-        self.edges = [wg.broadcast_to(wg.astype(x, "float64"), (n,)) for x in operands(low, high)]
+        low_high = operands(*_sides(bounds))
+        self.edges = [wg.broadcast_to(wg.astype(x, "float64"), (n,)) for x in low_high]
         self.values = tuple(values_of(edge, label) for edge in self.edges)
 
     def within(self, x: Any, gradient: Residual, called: Called) -> Residual:
@@ -123,24 +153,13 @@ class _Bounds:
         return inside
 
 
-def _sides(bounds: Any) -> Any:
-    return (bounds.lb, bounds.ub) if hasattr(bounds, "lb") else bounds or _INFINITE
-
-
-def _split_pairs(pairs: Any) -> Any:
-    """Lower and upper bounds of pairs of these."""
-    ends = zip(zip(*pairs, strict=True), _INFINITE, strict=True)
-    return [[end if x is None else x for x in side] for side, end in ends]
-
-
-def _constraint_values(constraints: Any, x: Any) -> Iterator[Any]:
-    """The values of constraints."""
-    single = isinstance(constraints, dict) or hasattr(constraints, "lb")
-    for one in [constraints] if single else constraints:
-        if isinstance(one, dict):
-            yield one["fun"](x, *_tuple(one.get("args", ())))
-        else:  # others have arrays of numbers alone
-            yield one.fun(x) if hasattr(one, "fun") else 0.0
+def _constraint_values(constraints: Any, x: Any) -> list[Any]:
+    """The values of constraints; some have arrays of numbers alone."""
+    if isinstance(constraints, list | tuple):
+        return [_constraint_values(one, x) for one in constraints]
+    if isinstance(constraints, dict):
+        return [constraints["fun"](x, *_tuple(constraints.get("args", ())))]
+    return [constraints.fun(x) if hasattr(constraints, "fun") else 0.0]
 
 
 def _wrap_constraints(constraints: Any, called: Called) -> Any:
@@ -152,49 +171,40 @@ def _wrap_constraints(constraints: Any, called: Called) -> Any:
     return constraints
 
 
-def minimize(
-    fun: Any, x0: Any, args: Any = (), method: Any = None, jac: Any = None, hess: Any = None,
-    hessp: Any = None, bounds: Any = None, constraints: Any = (), tol: Any = None,
-    callback: Any = None, options: Any = None,
-) -> Any:  # fmt: skip
+def minimize(*args: Any, **options: Any) -> Any:
     """Minimise a function; where the program computes with Tensors, the tape gives gradients."""
-    label, args = "scipy.optimize.minimize", _tuple(args)
-    called = Called(label, fun, (x0, args), pair=jac)
-    start = np.atleast_1d(np.array(values_of(x0, label), float)).ravel()
-    pairs = bounds if hasattr(bounds, "lb") or bounds is None else _split_pairs(bounds)
-    edges = _Bounds(pairs, start.size, label)
-    rest = {"constraints": constraints, "tol": tol, "options": options, "callback": callback}
-    keep = plain(getattr(bounds, "keep_feasible", False), label, "keep_feasible")
-    rest["bounds"] = None if bounds is None else _scipy.Bounds(*edges.values, keep)
-    if jac is None and hess is None and hessp is None and called.tensors:
-        found = _tape.minimize(fun, like_first(called.given, start), args, method, **rest)
+    search = _Search("minimize", args, options)
+    called, given, label = search.called, search.given, search.label
+    start = given["x0"] = np.atleast_1d(np.array(given["x0"], float)).ravel()
+    bounds, constraints = given.get("bounds"), given.get("constraints", ())
+    if bounds is not None and not hasattr(bounds, "lb"):
+        ends = zip(zip(*bounds, strict=True), _INFINITE, strict=True)
+        bounds = _make_bounds(*([end if x is None else x for x in side] for side, end in ends))
+    edges = _Bounds(bounds, start.size, label)
+    if bounds is not None:
+        keep = plain(bounds.keep_feasible, label, "keep_feasible")
+        given["bounds"] = _scipy.Bounds(*edges.values, keep)
+    derivatives = [given.get(name) for name in ("jac", "hess", "hessp")]
+    if called.tensors and derivatives == [None] * 3:
+        words = {key: x for key, x in given.items() if key not in ("fun", "jac", "hess", "hessp")}
+        words["x0"] = like_first(called.given, start)
+        found = _tape.minimize(search.function, **words)
     else:
-        rest["constraints"] = _wrap_constraints(constraints, called)
-        derivatives = [called.other(one) for one in (jac, hess, hessp)]
-        found = _scipy.minimize(called, start, args, method, *derivatives, **rest)
-    x = values_of(found.x, label)
-    place = like_first(called.given, x) if called.tensors else x
-
-    def value(x: Any) -> Any:
-        result = fun(x, *args)
-        return result[0] if called.pair else result
-
-    limits = [*_constraint_values(constraints, place)]
+        given["constraints"] = _wrap_constraints(constraints, called)
+        found = search.run()
+    for key in {"grad", "jac", "x"} & found.keys():
+        found[key] = values_of(found[key], label)
+    place = like_first(called.given, found.x) if called.tensors else found.x
+    limits = _constraint_values(constraints, place)
     if called.tensors:  # the tape's minimiser records nothing
         with observed_by(called):
-            called.tracked = tracked(value(place))
-    called.tracked = called.tracked or tracked(*edges.edges, *limits)
-    if called.tracked and limits:
+            called.tracked = tracked(search.value(place))
+    if limits and (called.tracked or tracked(limits, *edges.edges)):
         raise NotImplementedError(
             f"{label}: solutions under constraints= are not differentiated: write them into the "
             "parameters, or use bounds="
         )
-    found = _derived(found) if called.tracked else found
-    found.x = called.solved(x, edges.within(x, gradient_of(value), called))
-    found.fun = as_tensor(value(found.x)) if called.tracked else found.fun
-    for key in {"jac", "grad"} & found.keys():
-        found[key] = values_of(found[key], label)
-    return found
+    return search.within(found, search.value, edges)
 
 
 # -- least squares ---------------------------------------------------------------------------------
@@ -209,70 +219,50 @@ _LOSSES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def least_squares(
-    fun: Any, x0: Any, jac: Any = "2-point", bounds: Any = _INFINITE, *more: Any, args: Any = (),
-    kwargs: Any = None, loss: Any = "linear", f_scale: Any = 1.0, **options: Any,
-) -> Any:  # fmt: skip
+def least_squares(*args: Any, **options: Any) -> Any:
     """Fit by non-linear least squares."""
-    label, args, kwargs = "scipy.optimize.least_squares", _tuple(args), kwargs or {}
-    called = Called(label, fun, (x0, args, kwargs))
-    start = np.atleast_1d(np.array(values_of(x0, label), float))
-    edges, f_scale = _Bounds(bounds, start.size, label), plain(f_scale, label, "f_scale")
+    search = _Search("least_squares", args, options)
+    called, given, label = search.called, search.given, search.label
+    start = given["x0"] = np.atleast_1d(np.array(given["x0"], float))
+    edges, loss = _Bounds(given.get("bounds"), start.size, label), given.get("loss", "linear")
+    given["bounds"] = edges.values
+    scale = given["f_scale"] = plain(given.get("f_scale", 1.0), label, "f_scale")
 
     def residual(x: Any) -> Tensor:
-        return as_tensor(fun(x, *args, **kwargs))
+        return as_tensor(search.value(x))
 
-    def slopes(x: Any, *args: Any, **kwargs: Any) -> Any:
-        return values_of(jacobian(residual)(like_first(called.given, np.array(x))), label)
-
-    by_tape = called.tensors and isinstance(jac, str) and jac == "2-point"
-    options |= {"args": args, "kwargs": kwargs, "loss": loss, "f_scale": f_scale}
-    jac = slopes if by_tape else called.other(jac)
-    found = _scipy.least_squares(called, start, jac, edges.values, *more, **options)
-    called.tracked = called.tracked or tracked(*edges.edges)
-    if called.tracked and loss not in _LOSSES:
+    if called.tensors and given.get("jac", "2-point") == "2-point":
+        given["jac"] = lambda x, *_, **__: values_of(
+            jacobian(residual)(like_first(called.given, np.array(x))), label
+        )
+    found = search.run()
+    if loss not in _LOSSES and (called.tracked or tracked(*edges.edges)):
         raise NotImplementedError(f"{label}: a loss= of your own is not differentiated")
 
-    def cost(x: Tensor) -> Any:
-        return f_scale**2 * wg.sum(_LOSSES[loss]((residual(x) / f_scale) ** 2)) / 2
+    def cost(x: Any) -> Any:
+        return scale**2 * wg.sum(_LOSSES[loss]((residual(x) / scale) ** 2)) / 2
 
-    found.x = called.solved(found.x, edges.within(found.x, gradient_of(cost), called))
+    found = search.within(found, cost, edges)
     if called.tracked:
-        found = _derived(found)
-        found.fun, found.cost = residual(found.x), cost(found.x)
+        found.cost = cost(found.x)
     return found
 
 
-def leastsq(
-    func: Any, x0: Any, args: Any = (), Dfun: Any = None, full_output: Any = False, *more: Any,
-    **options: Any,
-) -> Any:  # fmt: skip
-    """Fit by MINPACK's least squares."""
-    label, args = "scipy.optimize.leastsq", _tuple(args)
-    called = Called(label, func, (x0, args))
-    x0, slope = values_of(x0, label), called.other(Dfun)
-    found = _scipy.leastsq(called, x0, args, slope, full_output, *more, **options)
-    if full_output and called.tracked:
-        raise NotImplementedError(f"{label}: cov_x is not differentiated: use curve_fit")
-    half = gradient_of(lambda x: wg.sum(as_tensor(func(x, *args)) ** 2) / 2)
-    return (called.solved(found[0], half), *found[1:])
-
-
-def curve_fit(
-    f: Any, xdata: Any, ydata: Any, p0: Any = None, sigma: Any = None,
-    absolute_sigma: bool = False, check_finite: Any = None, bounds: Any = _INFINITE,
-    method: Any = None, jac: Any = None, *, full_output: bool = False, **options: Any,
-) -> Any:  # fmt: skip
+def curve_fit(f: Any, xdata: Any, ydata: Any, *args: Any, **options: Any) -> Any:
     """Fit a curve: the parameters and their covariance are differentiated by data and closures."""
-    label, given = "scipy.optimize.curve_fit", (xdata, ydata, p0, sigma)
+    label, theirs = "scipy.optimize.curve_fit", _scipy.curve_fit
+    bound = inspect.signature(theirs).bind(f, xdata, ydata, *args, **options)
+    bound.apply_defaults()
+    known = bound.arguments
+    p0, sigma, bounds, jac = (known[key] for key in ("p0", "sigma", "bounds", "jac"))
+    given, more = (xdata, ydata, p0, sigma), known["kwargs"]
     data = np.asarray(xdata) if isinstance(xdata, list) and not tensors_in(xdata) else xdata
 
     def curve(p: Any, x: Any) -> Any:  # of the parameters together, as `Called` gives them
         return f(data if tensors_in(data) else x, *(wg.unstack(p) if called.tensors else p))
 
     called = Called(label, curve, given)
-    called.tracked = tracked(*given)
-    if called.tensors and options.get("nan_policy") is not None:
+    if called.tensors and known["nan_policy"] is not None:
         raise NotImplementedError(f"{label}: nan_policy= is not for Tensors: leave the numbers out")
 
     def model(x: Any, *p: Any) -> Any:
@@ -281,42 +271,39 @@ def curve_fit(
     own = inspect.signature(f)
     if not any(p.kind is p.VAR_POSITIONAL for p in own.parameters.values()):
         model.__signature__ = own  # type: ignore[attr-defined]  # by which SciPy counts
-    slope = (lambda x, *p: values_of(jac(data, *p), label)) if callable(jac) else jac
-    values, sides = ([values_of(x, label) for x in group] for group in (given, _sides(bounds)))
-    called.tracked = called.tracked or tracked(*_sides(bounds))
-    found = _scipy.curve_fit(
-        model, *values, absolute_sigma, check_finite, sides, method, slope,
-        full_output=full_output, **options,
-    )  # fmt: skip
-    popt = found[0]
+    names = ("xdata", "ydata", "p0", "sigma")
+    known |= {"f": model, **{key: values_of(known[key], label) for key in names}}
+    known["bounds"] = tuple(values_of(x, label) for x in _sides(bounds))
+    if callable(jac):
+        known["jac"] = lambda x, *p: values_of(jac(data, *p), label)
+    popt, pcov, *rest = theirs(*bound.args, **bound.kwargs)
+    edges = _Bounds(bounds, popt.size, label)
+    called.tracked = called.tracked or tracked(*given, *edges.edges)
     if not called.tracked:
-        return (called.in_kind(popt), called.in_kind(found[1]), *found[2:])
-    if full_output or options.get("loss", "linear") != "linear":
+        return (called.in_kind(popt), called.in_kind(pcov), *rest)
+    if rest or more.get("loss", "linear") != "linear":
         raise NotImplementedError(f"{label}: full_output=True and loss= are not differentiated")
 
     def residual(p: Tensor) -> Any:
-        y, *rest = inexact(ydata, *([] if sigma is None else [sigma]))
+        y, *errors = inexact(ydata, *([] if sigma is None else [sigma]))
         r = as_tensor(f(data, *wg.unstack(p))) - y
-        if rest and rest[0].ndim == 2:
-            return wg.linalg.solve(wg.linalg.cholesky(rest[0]), wg.reshape(r, (-1,)))
-        return wg.reshape(r / rest[0] if rest else r, (-1,))
+        if errors and errors[0].ndim == 2:
+            return wg.linalg.solve(wg.linalg.cholesky(errors[0]), wg.reshape(r, (-1,)))
+        return wg.reshape(r / errors[0] if errors else r, (-1,))
 
     half = gradient_of(lambda p: wg.sum(residual(p) ** 2) / 2)
-    edges = _Bounds(bounds, popt.size, label)
     best = called.solved(popt, edges.within(popt, half, called))
-    if not np.isfinite(found[1]).all():  # as of no more data than parameters
-        return best, like_first(called.given, found[1])
+    if not np.isfinite(pcov).all():  # as of no more data than parameters
+        return best, like_first(called.given, pcov)
     rows = jacobian(residual)(best)
     cov = wg.linalg.inv(rows.T @ rows)
-    if not absolute_sigma:
+    if not known["absolute_sigma"]:
         r = residual(best)
         cov = cov * (wg.sum(r**2) / (r.size - popt.size))
     return best, cov
 
 
-_POINTS = {"bisect": 2, "brenth": 2, "brentq": 2, "ridder": 2, "toms748": 2}
-_POINTS |= {"fsolve": 1, "newton": 1, "root": 1, "root_scalar": 0}
-_OWN: dict[str, Any] = {name: _solver(name, points) for name, points in _POINTS.items()}
-_STANDS = " ".join([*_POINTS, "curve_fit least_squares leastsq minimize"])
+_NAMES = "bisect brenth brentq fsolve leastsq newton ridder root root_scalar toms748"
+_OWN: dict[str, Any] = {name: _solver(name) for name in _NAMES.split()}
 _OWN |= {"Bounds": _make_bounds, "NonlinearConstraint": _scipy.NonlinearConstraint}
-publish(globals(), _OWN, _STANDS)
+publish(globals(), _OWN)

@@ -37,10 +37,6 @@ def _convolution(in1: Any, in2: Any, mode: str, axes: Any, by_products: bool) ->
         )
     axes = range(x.ndim) if axes is None else [axes] if isinstance(axes, int) else axes
     sizes = {axis % x.ndim: (x.shape[axis], y.shape[axis]) for axis in axes}
-    if any(
-        n != m for at, (n, m) in enumerate(zip(x.shape, y.shape, strict=True)) if at not in sizes
-    ):
-        raise ValueError(f"along other axes lengths are equal, and not {x.shape} and {y.shape}")
     shorter = {n < m for n, m in sizes.values() if n != m}
     if mode == "valid" and len(shorter) == 2:
         raise ValueError("mode='valid' needs one array that is at least as long along all axes")

@@ -64,6 +64,8 @@ def zeta(x: Any, q: Any = None) -> Tensor:
 
 
 _UFUNCS = TABLE | {name: getattr(_special, name) for name in _SAME.split()}
+for _name in ("j0", "j1", "y0", "y1", "k0", "k1"):
+    _UFUNCS[_name] = lambda x, f=TABLE[f"{_name[0]}v"], n=int(_name[1]): f(wg.full_like(x, n), x)
 _UFUNCS |= {"expm1": wg.expm1, "jn": TABLE["jv"], "log1p": wg.log1p}
 _OWN: dict[str, Any] = {
     "kn": lambda n, x: TABLE["kv"](*inexact(_order(n, "kn"), x)),

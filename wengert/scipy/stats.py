@@ -8,6 +8,7 @@ tensor(0.2500, dtype=wengert.float64)
 """
 
 import math
+import operator
 from collections.abc import Callable
 from functools import cache, reduce
 from inspect import Parameter, Signature
@@ -17,15 +18,126 @@ import numpy as np
 from scipy import stats as _scipy
 
 import wengert as wg
-from wengert.scipy.densities import CONTINUOUS, DISCRETE
+from wengert.interpreters.namespaces import differentiable
+from wengert.scipy.densities import CONTINUOUS, DISCRETE, Law
 from wengert.scipy.linalg import mirror
-from wengert.scipy.naming import Guarded, door, inexact, like_first, publish, tensors_in, values_of
+from wengert.scipy.naming import (
+    Guarded,
+    door,
+    host,
+    inexact,
+    like_first,
+    publish,
+    tensors_in,
+    values_of,
+)
+from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
 _DEFAULTS = {"loc": 0.0, "scale": 1.0, "size": None, "random_state": None}
 _KIND = Parameter.POSITIONAL_OR_KEYWORD
 _parameter = lambda n: Parameter(n, _KIND, default=_DEFAULTS.get(n, Parameter.empty))
 _signature = cache(lambda words: Signature([*map(_parameter, words.split())]))
+_LAWS = CONTINUOUS | DISCRETE
+
+
+# -- densities, and what follows -------------------------------------------------------------------
+
+
+#: Where a place is infinite: nothing moves there.
+Primitive(
+    "scipy_far",
+    ["x", "loc", "scale"],
+    {},
+    elementwise=True,
+    composite=lambda xp, x, loc, scale: xp.isinf((x - loc) / scale),
+)
+
+
+def _place(xp: Any, law: Law, x: Any, *rest: Any) -> tuple[list[Any], Any, Any, Any, Any]:
+    """Shapes, scale, the place in standard form, and where it is inside and parameters are valid.
+
+    What is not inside, or invalid, is replaced, so that nothing is infinite or NaN.
+    """
+    whole = law.pmf is not None
+    *shapes, loc, scale = (*rest, xp.ones_like(rest[-1])) if whole else rest
+    valid = reduce(operator.and_, law.valid(*shapes), (scale > 0) & (loc == loc))
+    far = xp.scipy_far(x, loc, scale) | ~valid
+    scale = xp.where(far, 1, scale)
+    y = (xp.where(far, 0, x) - xp.where(valid, loc, 0)) / scale
+    high = law.high(*shapes) if callable(law.high) else law.high
+    inside = (y >= law.low) & (y <= high) & ~far & (xp.floor(y) == y if whole else valid)
+    safe = [0.5 if name == "p" else 1 for name in law.shapes.split()]
+    used = inside if whole else valid
+    shapes = [xp.where(used, s, other) for s, other in zip(shapes, safe, strict=True)]
+    y = xp.where(inside, y, 0.5 if law.low == 0 and not whole else 0.0)
+    return shapes, scale, y, inside, valid
+
+
+def _density(xp: Any, law: Law, x: Any, *rest: Any, form: Any = None) -> Any:
+    """The logarithm of a density, or the mass; NaN for NaN and for invalid parameters."""
+    shapes, scale, y, inside, valid = _place(xp, law, x, *rest)
+    value = (form or law.log)(xp, y, *shapes)
+    if law.pmf is None:
+        if law.low == 0:  # infinite logarithms at the ends of the support have no derivative
+            ends, edge = xp.isinf(value), xp.where(value > 0, math.inf, 0 * y - math.inf)
+            value = xp.where(ends, edge, law.log(xp, xp.where(ends, 0.5, y), *shapes))
+        value = value - xp.log(scale)
+    value = xp.where(inside, value, 0.0 if form else -math.inf)
+    return xp.where(valid & (x == x), value, math.nan)
+
+
+def _slope(xp: Any, law: Law, at: int, log: Any, x: Any, *rest: Any) -> Any:
+    """The derivative of the distribution function by an argument, over an exponential."""
+    last = len(law.shapes.split()) + 1  # the location
+    if 0 < at < last:
+        x = x if law.pmf is None else xp.floor(x)
+        shapes, _, y, inside, _ = _place(xp, law, x, *rest)
+        high = law.high(*shapes) if callable(law.high) else law.high
+        slopes = law.slopes(xp, y, *shapes)
+        return xp.where(inside & (y < high), slopes[at - 1], 0) * xp.exp(-log)
+    if law.pmf is not None:
+        return 0 * x
+    density, y = xp.exp(_density(xp, law, x, *rest) - log), _place(xp, law, x, *rest)[2]
+    return density if at == 0 else -density if at == last else -density * y
+
+
+def _by(xp: Any, g: Any, given: Any, out: Any, family: str, method: str, index: int) -> Any:
+    """The rules of `_values`."""
+    law, sign = _LAWS[family], -1 if method in ("isf", "logsf", "sf") else 1
+    if method not in ("isf", "ppf", "rvs"):
+        log = xp.where(xp.isinf(out), 0, out) if method[:3] == "log" else 0 * out
+        return sign * g * _slope(xp, law, index, log, *given)
+    # Of quantiles and draws: an infinite end takes no derivative along.
+    log, at = _density(xp, law, out, *given[1:]), index - len(given) + 2
+    if index == 0:
+        none = xp.isinf(log) | (method == "rvs")
+        found = xp.where(none, 0, sign * xp.exp(-xp.where(none, 0, log)))
+    elif at < 0:
+        found = -_slope(xp, law, index, xp.where(xp.isinf(log), 0, log), out, *given[1:])
+    else:
+        found = _place(xp, law, out, *given[1:])[2] ** at
+    return g * xp.where(xp.isfinite(out), found, 0)
+
+
+def _values(x: Any, *rest: Any, family: str, method: str) -> Any:
+    """SciPy's values; logarithms of probabilities near 1 are the other side's, with digits."""
+    theirs, kind = getattr(_scipy, family), np.result_type(x, *rest)
+    if method == "rvs":
+        return np.broadcast_arrays(x, *rest)[0]
+    found = getattr(theirs, method)(x, *rest)
+    if method[:3] == "log":
+        other = (theirs.sf if method == "logcdf" else theirs.cdf)(x, *rest)
+        with np.errstate(all="ignore"):
+            found = np.where(other < 0.5, np.log1p(-other), found)
+    return np.asarray(found, kind)
+
+
+_FACTS: dict[str, Any] = {"elementwise": True, "dtypes": "real floating"}
+_probability = host("scipy_probability", "*given", _values, {"given": _by}, **_FACTS)
+
+
+# -- families --------------------------------------------------------------------------------------
 
 
 class _Family(Guarded):
@@ -76,20 +188,17 @@ class _Univariate(_Family):
     """A distribution of the tables, of real or of whole numbers."""
 
     def _methods(self, name: str) -> dict[str, Callable[..., Any]]:
-        own = self._law = (CONTINUOUS | DISCRETE)[name]
-        self._whole = own.pdf is not None
-        self._words = f"{own.shapes} loc" if self._whole else f"{own.shapes} loc scale"
-        inf = math.inf
-        found = {"cdf": self._method("cdf", 0, 1), "sf": self._method("sf", 1, 0)}
-        log, pdf = self._method("log", -inf, -inf), self._method("pdf", 0, 0)
-        if self._whole:
-            return {"logpmf": log, "pmf": pdf, **found}
-        found |= {"logcdf": self._method("logcdf", -inf, 0)}
-        found |= {"logsf": self._method("logsf", 0, -inf), "rvs": self._draw, "logpdf": log}
-        found["pdf"] = lambda *args, **keywords: wg.exp(log(*args, **keywords))
-        found["ppf"] = self._inverse("ppf", own.low, own.high)
-        found["isf"] = self._inverse("isf", own.high, own.low)
-        return found
+        law = _LAWS[name]
+        if law.pmf is not None:
+            self._words = f"{law.shapes} loc"
+            found = {"logpmf": self._method("k", None), "pmf": self._method("k", law.pmf)}
+            return found | {key: self._method("k", key) for key in ("cdf", "sf")}
+        self._words = f"{law.shapes} loc scale"
+        found = {key: self._method("x", key) for key in ("cdf", "logcdf", "logsf", "sf")}
+        found |= {key: self._method("q", key) for key in ("isf", "ppf")}
+        log = self._method("x", None)
+        pdf = lambda *args, **keywords: wg.exp(log(*args, **keywords))
+        return found | {"logpdf": log, "pdf": pdf, "rvs": self._draw}
 
     def _bind(self, words: str, args: Any, keywords: Any) -> dict[str, Any]:
         """The arguments by their names, with defaults."""
@@ -100,64 +209,15 @@ class _Univariate(_Family):
         bound.apply_defaults()
         return dict(bound.arguments)
 
-    def _arguments(self, first: str, args: Any, keywords: Any) -> tuple[Any, Any, Any, Any, Any]:
-        """``x`` or ``q``, shapes, location, scale, and where all parameters are valid."""
-        first = "k" if self._whole else first
-        bound = self._bind(f"{first} {self._words}", args, keywords)
-        x, *shapes, loc, scale = inexact(*({**bound, "scale": 1.0} | bound).values())
-        valid = reduce(lambda a, b: a & b, self._law.valid(*shapes), (scale > 0) & (loc == loc))
-        safe = [0.5 if name == "p" else 1.0 for name in self._law.shapes.split()]
-        shapes = [wg.where(valid, s, other) for s, other in zip(shapes, safe, strict=True)]
-        return x, shapes, loc, wg.where(valid, scale, 1.0), valid
-
-    def _inside(self, y: Tensor, there: Any) -> Tensor:
-        """Places, and one within the support for those that are not there."""
-        inner = 0.5 if self._law.low == 0 and not self._whole else 0.0
-        return wg.where(there, y, inner)
-
-    def _method(self, name: str, below: float, above: float) -> Any:
-        """A density or an integral, which is ``below`` and ``above`` where the support is not."""
-        dense = name in ("log", "pdf")
+    def _method(self, first: str, form: Any) -> Any:
+        """A density of a ``form``, or a method by name, of a ``first`` argument."""
+        name = self.__name__
 
         def call(*args: Any, **keywords: Any) -> Tensor:
-            x, shapes, loc, scale, valid = self._arguments("x", args, keywords)
-            form, low, high = self._law.form(name), self._law.low, self._law.high
-            place, start, unit = (z.detach() for z in (x, loc, scale))
-            far = wg.isinf(y := (place - start) / unit)  # where nothing moves with the others
-            y = wg.where(far, y, (wg.where(far, 0.0, x) - loc) / wg.where(far, 1.0, scale))
-            high = high(*shapes) if callable(high) else high
-            if dense:
-                left, right = y < low, (y > high) | wg.isinf(y)
-                right = right | (wg.floor(y) != y) if self._whole else right
-            else:
-                y = wg.floor(y) if self._whole else y
-                left, right = y <= low - self._whole, y >= high
-            inside = within = ~(left | right)
-            if has_ends := dense and not self._whole and low > -math.inf:
-                # Infinite logarithms at the ends of the support have no derivative.
-                ends = self._inside(y, (y == low) | (y == high) & ~far), *shapes
-                at_ends = form(*wg.broadcast_arrays(*(z.detach() for z in ends)))
-                within = inside & ~wg.isinf(at_ends)
-            shapes = [wg.where(within, s, s.detach()) for s in shapes]
-            value = form(*wg.broadcast_arrays(self._inside(y, within), *shapes))
-            if has_ends:
-                value = wg.where(within, value, at_ends)
-            if dense and not self._whole:
-                value = value - wg.log(scale)
-            outside = wg.where(left, float(below), float(above))
-            return _with_nan(wg.where(inside, value, outside), x, valid)
-
-        return call
-
-    def _inverse(self, name: str, *ends: float) -> Any:
-        def call(*args: Any, **keywords: Any) -> Tensor:
-            q, shapes, loc, scale, valid = self._arguments("q", args, keywords)
-            places = wg.broadcast_arrays(wg.where((q > 0) & (q < 1), q, 0.5), *shapes)
-            found = loc + scale * self._law.form(name)(*places)
-            for at, end in enumerate(ends):
-                # An infinite end takes no derivative along; a finite one moves with parameters.
-                found = wg.where(q == at, end if math.isinf(end) else loc + scale * end, found)
-            return _with_nan(found, q, valid & (q >= 0) & (q <= 1))
+            x, *rest = inexact(*self._bind(f"{first} {self._words}", args, keywords).values())
+            if isinstance(form, str):
+                return _probability(x, *rest, family=name, method=form)  # type: ignore[no-any-return]
+            return _density(differentiable, _LAWS[name], x, *rest, form=form)  # type: ignore[no-any-return]
 
         return call
 
@@ -166,28 +226,10 @@ class _Univariate(_Family):
         bound = self._bind(f"{self._words} size random_state", args, keywords)
         size, state = bound.pop("size"), bound.pop("random_state")
         given = inexact(*bound.values())
-        *shapes, loc, scale = given
-        numbers = [values_of(x, self._label) for x in shapes]
         size = np.broadcast_shapes(*[x.shape for x in given]) if size is None else size
-        signs = np.where(values_of(scale, self._label) < 0, -1.0, 1.0)
-        y = self._theirs.rvs(*numbers, scale=signs, size=size, random_state=state)
-        place = like_first(given, y)
-        if shapes:
-            tails = [(self._theirs.cdf, "ppf"), (self._theirs.sf, "isf")]
-            lower, upper = (
-                self._law.form(inverse)(*wg.broadcast_arrays(q, *shapes))
-                for tail, inverse in tails
-                for q in [like_first(given, np.clip(tail(y, *numbers), 1e-300, 0.5))]
-            )
-            below = like_first(given, self._theirs.sf(y, *numbers) >= 0.5)
-            moved = wg.where(below, lower, upper)
-            place = moved + (place - like_first(given, values_of(moved, self._label)))
-        return loc + scale * place
-
-
-def _with_nan(found: Tensor, x: Tensor, valid: Any) -> Tensor:
-    """NaN for NaN, and where parameters are invalid."""
-    return wg.where(valid & ~wg.isnan(x), found, math.nan)
+        numbers = [values_of(x, self._label) for x in given]
+        draws = like_first(given, self._theirs.rvs(*numbers, size=size, random_state=state))
+        return _probability(draws, *given, family=self.__name__, method="rvs")  # type: ignore[no-any-return]
 
 
 class _Normals(_Family):

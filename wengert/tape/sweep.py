@@ -182,9 +182,10 @@ def _add_part(
         reached[number] = _Own((parent, more))
         if type(parent) is not AccumulateGrad:
             heappush(due, -number)
+    elif type(cell) is _Own:
+        cell[1] = xp.add_part(cell[1], g, key=key, own=xp.backend is not None)  # not lifted
     else:
-        own = type(cell) is _Own and xp.backend is not None  # lifted arrays are not written into
-        reached[number] = _Own((parent, xp.add_part(cell[1], g, key=key, own=own)))
+        reached[number] = _Own((parent, xp.add_part(cell[1], g, key=key, own=False)))
 
 
 class Delivery(Node):

@@ -2,13 +2,10 @@
 
 import builtins
 import copy
-import decimal
 import enum
 import functools
-import json
 import math
 import numbers
-import statistics
 import struct
 from collections.abc import Callable
 from fractions import Fraction
@@ -19,7 +16,6 @@ import pytest
 
 import wengert as wg
 from tests.compiler.ordinary import alike
-from wengert.compiler import CompileError
 from wengert.nn import functional
 
 FLOATS = [2.5, -1.5, 0.0, -0.0, 3.0, 7.25, 2.5]
@@ -62,8 +58,6 @@ CASES: dict[str, tuple[Body, list[Any]]] = {
     # Arithmetic.
     "sum": (lambda x, k: (x + k, k + x, x - k, k - x, x * k, x / (k + 9), k / (x + 9)), FLOATS),
     "powers": (lambda x, k: (wg.abs(x) ** k, (abs(k) + 1) ** x, x * k**2, x * 2**k), FLOATS),
-    "divmod": (lambda x, k: [x * part for part in (*divmod(k, 2), *divmod(9, k))], INTEGERS),
-    "divmod of floats": (lambda x, k: [x * part for part in divmod(k, 0.75)], FLOATS),
     "complex": (lambda x, k: (x * complex(k, 1), x * (k + 1j), (k + 1j).real * x), FLOATS),
     "sum of a list": (lambda x, k: x * sum([k, 1.0]) + functools.reduce(max, [k, 1.0]), FLOATS),
     "parts": (lambda x, k: (x * k.real + k.imag, x * k.conjugate()), FLOATS),
@@ -214,31 +208,6 @@ def test_the_dtype_beside_a_number(kind: str) -> None:
             with np.errstate(all="ignore"):
                 alike(lambda body=body: (body, list), [(x, k) for k in values], compiles=False)  # type: ignore[misc]
             assert name
-
-
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda k: json.dumps({"rate": k}),
-        lambda k: json.dumps(k, indent=1),
-        lambda k: statistics.mean([k, 1.0]),
-        lambda k: decimal.Decimal(k),
-        lambda k: float.hex(k),
-        lambda k: pow(k, 2, 3),
-    ],
-)
-def test_code_in_c_that_asks_for_a_float_is_an_error_that_names_the_line(use: Any) -> None:
-    with pytest.raises(CompileError, match=r"test_numbers.py, line .*give float\(x\)"):
-        wg.compile(lambda x, k: [x * 2, use(k)][0])(wg.ones(2), 0.5)
-
-
-def test_arithmetic_that_raises_and_is_not_used() -> None:
-    compiled = wg.compile(lambda x, h: ((h // h, h % h, 1 / h), x * 2)[1])
-    for h in (2.0, 3.0, 4.0):
-        assert compiled(wg.ones(2), h).tolist() == [2, 2]
-    with pytest.raises(ZeroDivisionError):
-        compiled(wg.ones(2), 0.0)
-    assert compiled(wg.ones(2), 5.0).tolist() == [2, 2]
 
 
 @pytest.mark.filterwarnings("ignore:Casting complex values")

@@ -131,22 +131,6 @@ def test_lines() -> None:
     assert all(step.line.file == __file__ for step in program.instructions)
 
 
-def test_one_array_is_one_constant() -> None:
-    held = wg.asarray(OTHER)
-    program = trace_arrays(lambda x: x * held + held, POINT)
-    assert len(program.constants) == 1
-    (array,) = program.constants.values()
-    assert array is held.array
-
-
-def test_what_is_like_an_array_does_not_need_it(backend: Backend) -> None:
-    def function(x: Any) -> Any:
-        return wg.full_like(x, 2.0), wg.ones_like(x, dtype=wg.int64), wg.zeros_like(x)
-
-    program = replays(backend, function, (POINT,), (OTHER,), requires_grad=False)
-    assert not [value for step in program.instructions for value in step.used()]
-
-
 # -- live numbers ----------------------------------------------------------------------------------
 
 

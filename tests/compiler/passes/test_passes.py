@@ -10,7 +10,7 @@ import pytest
 
 from tests.compiler.recorded import agrees, names, traces
 from wengert.backends import Backend, get_backend
-from wengert.compiler.passes import dead, optimise, simplify
+from wengert.compiler.passes import optimise, simplify
 from wengert.compiler.passes.simplify import LARGEST
 from wengert.compiler.program import Instruction, Program, Value
 
@@ -56,13 +56,6 @@ def test_outputs_have_memory_of_their_own(name: str) -> None:
         assert not any(np.shares_memory(a, b) for b in held[i + 1 :])
 
 
-def test_an_output_that_equals_something_fresh_is_that() -> None:
-    program = traces(lambda xp, x: xp.multiply(xp.sin(x), 1), SPECIAL[:1])
-    with np.errstate(invalid="ignore"):
-        assert names(optimise(program)) == ["sin"]
-        agrees(program, optimise(program), NUMPY, SPECIAL)
-
-
 def test_numbers_have_no_memory() -> None:
     program = traces(lambda xp, x, a: (a * 1, a * 1, x), np.ones(2), 0.5)
     better = optimise(program)
@@ -71,43 +64,6 @@ def test_numbers_have_no_memory() -> None:
 
 
 # -- dead code -------------------------------------------------------------------------------------
-
-
-def test_dead_code_goes() -> None:
-    held = np.ones(3)
-
-    def function(xp: Any, x: Any, y: Any) -> Any:
-        xp.multiply(y, held)
-        return xp.sin(x)
-
-    program = traces(function, np.ones(3), np.ones(3))
-    better = dead(program)
-    assert names(better) == ["sin"]
-    assert len(better.inputs) == 2
-    assert program.constants
-    assert not better.constants
-    assert dead(better) is better
-
-
-@pytest.mark.parametrize("name", ["full", "full_like", "setitem"])
-@pytest.mark.parametrize(
-    ("value", "dtype", "stays"),
-    [(3, "int8", True), (3.5, "int8", True), (True, "int8", False), (3.5, "float32", False)],
-)
-def test_an_unused_number_that_may_not_fit_stays(
-    name: str, value: float, dtype: str, stays: bool
-) -> None:
-    def function(xp: Any, x: Any, like: Any, number: Any) -> Any:
-        if name == "setitem":
-            xp.setitem(like, number, key=(0,))
-        else:  # which is ``full`` if the array is in C's order
-            xp.full_like(like, number, dtype=np.dtype(dtype))
-        return xp.sin(x)
-
-    like = np.ones((2, 2), dtype, order="F" if name == "full_like" else "C")
-    program = traces(function, np.ones(3), like, value)
-    assert names(dead(program)) == ["sin"]
-    assert (name in names(dead(program, errors=True))) == stays
 
 
 def test_draws_stay(backend: Backend) -> None:
@@ -230,13 +186,3 @@ def test_large_results_are_not_kept() -> None:
     for length, left in ((LARGEST, 1), (LARGEST + 1, 3)):
         program = traces(lambda xp, x: function(xp, x, length), np.ones(2))  # noqa: B023
         assert len(simplify(program).instructions) == left
-
-
-def test_draws_are_not_folded(backend: Backend) -> None:
-    held = backend.from_numpy(np.ones(3))
-
-    def function(xp: Any, x: Any) -> Any:
-        return xp.add(x, xp.rand_like(held, dtype=x.dtype))
-
-    program = traces(function, backend.from_numpy(np.ones(3)))
-    assert simplify(program) is program

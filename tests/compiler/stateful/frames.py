@@ -193,7 +193,7 @@ OPTIMIZERS = (
     "wg.optim.SGD(TRAINS, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01)",
     "wg.optim.SGD(TRAINS, lr=0.1, momentum=0.9, dampening=0.5)",
     "wg.optim.Adam(TRAINS, lr=0.05)",
-    "wg.optim.Adam(TRAINS, lr=0.05, amsgrad=True, maximize=True)",
+    "wg.optim.Adam(TRAINS, lr=0.05, amsgrad=True)",
     "wg.optim.AdamW(TRAINS, lr=0.05, weight_decay=0.1)",
 )
 CLIPS = (

@@ -33,10 +33,7 @@ class Draws:
             return None
         what, drawn = self._drawn[self._at]
         if what != _described(name, operands, parameters):
-            raise TraceError(
-                f"{user_line()}: other random numbers are drawn from a state of the generators "
-                "than were drawn from it before"
-            )
+            raise _refused("other random numbers are drawn from a state than were drawn before")
         self._at += 1
         if self._at == len(self._drawn):
             Context().run(generators.set_rng_state, self._end)  # which is not followed there
@@ -55,34 +52,28 @@ class Draws:
 
     def given(self, state: Any) -> None:
         """Note that a saved state is restored."""
-        for known, at in self._states:
-            if known is state:
-                if at < self._at == len(self._drawn):
-                    self._end = Context().run(generators.get_rng_state)
-                self._at = at
-                return
-        raise TraceError(
-            f"{user_line()}: random generators get a state that was not saved in the compiled "
-            "function; do so outside"
-        )
+        at = next((at for known, at in self._states if known is state), None)
+        if at is None:
+            raise _refused("random generators get a state that was not saved in the function")
+        if at < self._at == len(self._drawn):
+            self._end = Context().run(generators.get_rng_state)
+        self._at = at
 
     def seeded(self) -> None:
         """Refuse seeding."""
-        raise TraceError(
-            f"{user_line()}: random generators are seeded inside a function that is compiled; do "
-            "so outside"
-        )
+        raise _refused("random generators are seeded inside a function that is compiled")
 
     def end(self) -> None:
         """Free the draws; raise if the generators are left at an earlier state."""
         if self._at != len(self._drawn):
-            raise TraceError(
-                "the compiled function leaves random generators at an earlier state, where a "
-                "replay would not leave them"
-            )
+            raise _refused("random generators are left at an earlier state, and not by a replay")
         self._drawn.clear()
         self._states.clear()
         self._at = 0
+
+
+def _refused(what: str) -> TraceError:
+    return TraceError(f"{user_line()}: {what}; do so outside")
 
 
 def _described(name: str, operands: Sequence[Any], parameters: Mapping[str, Any]) -> Any:

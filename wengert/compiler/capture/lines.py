@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from itertools import takewhile
 from pathlib import Path
+from traceback import walk_tb
 from types import FrameType
 from typing import Any
 
@@ -67,15 +68,14 @@ def callers(frame: FrameType | None) -> Iterator[FrameType]:
 
 def user_line() -> str:
     """The user's line that runs now, for an error."""
-    for frame in callers(sys._getframe(1)):
-        if of_user(str(frame.f_globals.get("__name__"))):
-            return described(Line(frame.f_code.co_filename, frame.f_lineno))
-    return "wg.compile"
+    frame = next(filter(_of_user, callers(sys._getframe(1))), None)
+    return (
+        "wg.compile" if frame is None else described(Line(frame.f_code.co_filename, frame.f_lineno))
+    )
 
 
-def _is_own(frame: FrameType) -> bool:
-    """Whether a frame is of this package."""
-    return str(frame.f_globals.get("__name__")).startswith("wengert")
+def _of_user(frame: FrameType) -> bool:
+    return of_user(str(frame.f_globals.get("__name__")))
 
 
 def described(line: Line) -> str:
@@ -87,24 +87,17 @@ def described(line: Line) -> str:
 
 def reader() -> str:
     """The method of a Tensor that reads values."""
-    own = [*takewhile(_is_own, callers(sys._getframe(1)))]
-    asked = [x for x in own if x.f_globals["__name__"] == "wengert.tape.tensor"]
-    return asked[-1].f_code.co_name if asked else "values"
+    own = takewhile(lambda frame: not _of_user(frame), callers(sys._getframe(1)))
+    asked = [x.f_code.co_name for x in own if x.f_globals["__name__"] == "wengert.tape.tensor"]
+    return asked[-1] if asked else "values"
 
 
 def raised_by_user(error: BaseException) -> bool:
     """Whether an error was raised in code of the user's."""
-    at = error.__traceback__
-    while at is not None and at.tb_next is not None:
-        at = at.tb_next
-    return at is not None and of_user(str(at.tb_frame.f_globals.get("__name__")))
+    return any([_of_user(frame) for frame, _ in walk_tb(error.__traceback__)][-1:])
 
 
 def line_that_raised(error: BaseException) -> str:
     """The user's line in which an error was raised."""
-    at, found = error.__traceback__, "wg.compile"
-    while at is not None:
-        if of_user(str(at.tb_frame.f_globals.get("__name__"))):
-            found = described(Line(at.tb_frame.f_code.co_filename, at.tb_lineno))
-        at = at.tb_next
-    return found
+    found = [(x.f_code.co_filename, n) for x, n in walk_tb(error.__traceback__) if _of_user(x)]
+    return described(Line(*found[-1])) if found else "wg.compile"

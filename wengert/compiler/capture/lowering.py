@@ -6,7 +6,6 @@ these, the kernel runs on arrays that record their operations through NumPy's pr
 libraries have no such protocols, so that their kernels are recorded as one call.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import FunctionType, ModuleType
@@ -42,7 +41,6 @@ from wengert.compiler.passes.forms import (
     set_part,
 )
 from wengert.compiler.program import is_literal, order_of
-from wengert.interpreters.lifted import bottom
 from wengert.nn.kernels import numpy_classification, numpy_normalisations
 
 __all__ = ["lowered"]
@@ -204,17 +202,20 @@ def _written(out: Any, made: _Array) -> Any:
 # -- kernels in pieces -----------------------------------------------------------------------------
 
 
-def _as_one(function: Callable[..., Any], *, raises: bool) -> Callable[..., Any]:
-    """A helper of kernels that reads values, and so is recorded as one call."""
+def _as_one(
+    function: Callable[..., Any], *, raises: bool = False, own: bool = False
+) -> Callable[..., Any]:
+    """A helper of kernels that looks at values or rows, and so is recorded as one call."""
 
-    def call(*operands: Any) -> Any:
+    def call(*operands: Any, out: Any = None) -> Any:
         trace: Any = current()
         name = function.__name__
         given = _given(operands)
         answer = trace.call(name, function, given, {}, pure=not raises)
         if isinstance(answer, int | float):
             answer = trace.number(name, function, given)
-        return _handed(answer)
+        made = _handed(answer, own=own)
+        return made if out is None else _written(out, made)
 
     return call
 
@@ -223,21 +224,11 @@ def _chosen(
     function: Callable[..., Any], looks: Callable[..., Any], reduce: Callable[..., Any]
 ) -> Callable[..., Any]:
     """A reduction that may depend on the memory layout: one call if so, else the ufunc's."""
-    whole = _as_one(function, raises=False)
+    whole = _as_one(function)
 
     def call(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         looked = looks(x, axis, keepdims) is not None
         return whole(x, axis, keepdims) if looked else reduce(x, axis=axis, keepdims=keepdims)
-
-    return call
-
-
-def _of_rows(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of rows and a number for each, as one call."""
-
-    def call(*operands: Any, out: Any = None) -> Any:
-        made = _called(function.__name__, function, operands, {}, own=True)
-        return made if out is None else _written(out, made)
 
     return call
 
@@ -278,10 +269,8 @@ def _kernels() -> dict[str, dict[str, Any]]:
     """The modules of kernels, rebuilt in order of dependence."""
     helpers: dict[str, Any] = {"scalar": _scalar, "ones": _ones, "unwarned": _run}
     for function, facts in KERNELS.items():
-        if facts.looks:
-            helpers[function.__name__] = _as_one(function, raises=facts.raises)
-        elif facts.of_rows:
-            helpers[function.__name__] = _of_rows(function)
+        if facts.looks or facts.of_rows:
+            helpers[function.__name__] = _as_one(function, raises=facts.raises, own=facts.of_rows)
         elif facts.chooses is not None and facts.reduction is not None:
             helpers[function.__name__] = _chosen(function, facts.chooses, facts.reduction)
     made: dict[str, dict[str, Any]] = {}
@@ -323,21 +312,10 @@ def _pieces(
     return answer
 
 
-def _placed(trace: Any, backend: Any, x: Any, key: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
-    """Record an array of zeros with ``x`` at a key without arrays.
-
-    A reshape of ``x`` stands for it only in C order, since the order decides how later sums round.
-    """
-    if order_of(bottom(x)) is None and _is_whole(x, key, shape):
-        return trace.apply(backend, "reshape", (x, shape), {})
-    blank = trace.call("zeros", np.zeros, (shape, x.dtype), {})
+def _placed(trace: Any, x: Any, key: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
+    """Record an array of zeros with ``x`` at a key without arrays."""
+    blank = trace.call("blank", np.zeros, (shape, x.dtype), {})
     return trace.call("set_part", set_part, (blank, x), {"key": key})
-
-
-def _is_whole(x: Any, key: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
-    """Whether a key without arrays selects all elements of this shape, in order."""
-    backward = (type(part) is slice and part.step is not None and part.step < 0 for part in key)
-    return math.prod(x.shape) == math.prod(shape) and not any(backward)
 
 
 # -- every library ---------------------------------------------------------------------------------
@@ -373,12 +351,7 @@ def lowered(
 ) -> Any:
     """Record the calls that replace a backend's function; NotImplemented if none do."""
     if name == "scatter_add" and len(operands) == 1 and backend.name == "numpy":
-        return _placed(trace, backend, operands[0], **parameters)
-    if name == "add_part" and backend.name == "numpy":
-        total, x = operands
-        if order_of(bottom(total)) is None and _is_whole(x, parameters["key"], total.shape):
-            x = trace.apply(backend, "reshape", (x, total.shape), {})
-            return trace.apply(backend, "add", (total, x), {})
+        return _placed(trace, operands[0], **parameters)
     kernel = backend.kernels.get(name)
     if (function := LIBRARY_FUNCTIONS.get(kernel)) is not None:
         return _special(trace, backend, function, name, operands, parameters)

@@ -21,7 +21,7 @@ from wengert.backends.backend import composite_of, composites, function_of, on_d
 from wengert.backends.registry import local_selection
 from wengert.compiler.capture.draws import Draws
 from wengert.compiler.capture.errors import TraceError, trace_errors
-from wengert.compiler.capture.lines import described, line_that_raised, running_line, user_line
+from wengert.compiler.capture.lines import described, running_line, user_line
 from wengert.compiler.capture.locks import Locks
 from wengert.compiler.capture.lowering import lowered
 from wengert.compiler.capture.traced import Traced, device_of, running, traced, tracing
@@ -50,15 +50,6 @@ __all__ = ["Trace", "copied", "is_draw", "is_exchange", "is_mask", "runs_once"]
 #: Functions of an array's shape and dtype, by the function of a shape and dtype that equals it.
 _LIKE = {name + "_like": name for name in ("empty", "full", "ones", "zeros")}
 
-_OF_NUMBERS = (
-    "A number that may differ from call to call has arithmetic alone: give float(x), and a program "
-    "is recorded for each value"
-)
-#: Words of errors of Python's own about traced values, with what to do.
-_OF_CODE_IN_C = {
-    **dict.fromkeys(("TracedNumber", "float is not JSON", "operations of a number"), _OF_NUMBERS),
-    "RawArray": "A raw array has arithmetic, ufuncs and indexing: make it a Tensor by wg.asarray",
-}
 _SEQUENCES = (tuple, list)
 _NO_PARAMETERS: Mapping[str, Any] = {}
 #: Arithmetic of integers that never fails.
@@ -113,11 +104,6 @@ class Trace:
             for variable, x in inside.items():
                 variable.set(x)
             yield
-        except TypeError as error:  # of code in C, which asks for a float or an array itself
-            told = next((told for name, told in _OF_CODE_IN_C.items() if name in str(error)), None)
-            if told is None:
-                raise
-            raise TraceError(f"{line_that_raised(error)}: {error}. {told}") from error
         finally:
             self.close()
 

@@ -95,15 +95,6 @@ class TracedNumber:
 
     __deepcopy__ = __copy__
 
-    def __reduce__(self) -> Any:
-        return plain, (self.pinned(),)
-
-    def __divmod__(self, other: Any) -> Any:
-        return self // other, self % other
-
-    def __rdivmod__(self, other: Any) -> Any:
-        return other // self, other % self
-
 
 #: Types of numbers whose arithmetic is Python's own.
 _PYTHONS = frozenset({TracedNumber, int, float, complex, bool})
@@ -121,9 +112,7 @@ def _answers(x: Any) -> bool:
 
 
 def _binary(name: str, function: Callable[..., Any], *, reflected: bool) -> Callable[..., Any]:
-    def method(self: TracedNumber, other: Any, *modulus: Any) -> Any:
-        if modulus:
-            raise TypeError("pow with a modulus is not one of the operations of a number")
+    def method(self: TracedNumber, other: Any) -> Any:
         if not isinstance(other, TracedNumber | int | float | complex):
             return NotImplemented
         if isinstance(other, SymbolicNumber):

@@ -14,13 +14,13 @@ import numpy as np
 
 from wengert.backends import Backend
 from wengert.backends.backend import on_device
-from wengert.compiler.capture.trace import copied as of_any
+from wengert.compiler.capture.trace import copied
 from wengert.compiler.cupy import Kernel, fused
 from wengert.compiler.emission.spelling import Names, Speller, identifier
 from wengert.compiler.libraries import library_of
 from wengert.compiler.passes.buffers import buffers
 from wengert.compiler.passes.forms import COPY, form
-from wengert.compiler.passes.inplace import at_once, together, writable
+from wengert.compiler.passes.inplace import writable
 from wengert.compiler.passes.liveness import copy_outputs, holders
 from wengert.compiler.program import Instruction, Line, Program, Value, values_in
 
@@ -77,18 +77,11 @@ def emit(program: Program, backend: Backend | None, *, name: str = "step") -> Em
 def _copying(backend: Backend | None, x: Value, result: Value) -> Instruction:
     """The instruction that copies an array of a library, or of any if ``backend`` is None."""
     if backend is None:
-        return Instruction("copy", of_any, (x,), {}, (result,))
+        return Instruction("copy", copied, (x,), {}, (result,))
     if backend.name != "numpy":
         return Instruction("copy", backend.xp.asarray, (x,), {"copy": True}, (result,))
-    if not x.shape:
-        return Instruction("copy", copied, (x,), {}, (result,))
     # "K" keeps the memory layout.
     return Instruction("copy", COPY, (x,) if x.order is None else (x, "K"), {}, (result,))
-
-
-def copied(x: Any) -> Any:
-    """A copy of a 0-d array; NumPy's scalars are immutable, and returned as they are."""
-    return x if isinstance(x, np.generic) else x.copy()
 
 
 class _Writer:
@@ -97,7 +90,7 @@ class _Writer:
     def __init__(self, program: Program, backend: Backend | None, name: str) -> None:
         self.program = program
         modules = library_of(backend).modules if backend is not None else ()
-        taken = {"abs", "complex", "float", "math", "np", "range", "round", "slice"}
+        taken = {"abs", "complex", "float", "math", "np", "slice"}
         self.names = Names(taken.union(*modules))
         self.name = self.names.new(name)
         self.speller = Speller(backend, self.names)
@@ -107,8 +100,6 @@ class _Writer:
         self._written: dict[str, Value] = {}  # the value of each name so far
         self._line: Line | None = None
         self._comments: dict[Line, str] = {}
-        self._joined = together(program.instructions)
-        self._calls, self._end, self._alone = list[str](), -1, ""  # of the open `at_once`
 
     def source(self) -> str:
         """The module's text."""
@@ -128,7 +119,7 @@ class _Writer:
             if step in inline:
                 self.known[step.result] = self.speller.call(step, self.known)
             else:
-                self._write(i, step, ending.get(i, ()))
+                self._write(step, ending.get(i, ()))
         answer = [self.speller.literal(x, self.known) for x in program.outputs]
         inputs = [self.known[value] for value in program.inputs]
         head = folded(f"def {self.name}({', '.join(inputs)}):")
@@ -151,13 +142,13 @@ class _Writer:
     def _view(self, step: Instruction) -> str:
         """Take a view of a buffer."""
         call = self.speller.call(step, self.known)
-        wanted = f"{self.known[step.operands[0]]}_{identifier(_short(step))}"
+        wanted = f"{self.known[step.used()[0]]}_{identifier(_short(step))}"
         self.known[step.result] = self.names.new(wanted)
         return f"{self.known[step.result]} = {call}"
 
     # -- instructions ----------------------------------------------------------------------------
 
-    def _write(self, i: int, step: Instruction, ending: Iterable[Value]) -> None:
+    def _write(self, step: Instruction, ending: Iterable[Value]) -> None:
         """Write an instruction, after which values are ``ending``."""
         line = step.line
         if line is not None and line != self._line:
@@ -167,12 +158,7 @@ class _Writer:
             self._text.append(self._comments[line])
         if step.function is writable:
             self._text += self._forgotten(step)
-            self._alone = self.known[step.operands[-1]]
         out = None if step.out is None else self.known[step.out]
-        self._end = self._joined.get(i, self._end)
-        if i <= self._end and out is not None:
-            self._gather(i, step, out)
-            return
         call = self.speller.call(step, self.known, out)
         # Names of dead values are reused, which frees their arrays before the return.
         for value in ending:
@@ -187,23 +173,6 @@ class _Writer:
             self._text += tupled("    ", given, f" = {call}")
         else:
             self._text += folded(f"    {given[0]} = {call}" if given else f"    {call}")
-
-    def _gather(self, i: int, step: Instruction, out: str) -> None:
-        """Add a call to an `at_once`, which is written with the last of them."""
-        function, operands = self.speller.call(step, self.known, out)[:-1].split("(", 1)
-        if "out=" in form(step).writes:
-            function, operands = (
-                self.speller.function(partial, "partial"),
-                f"{function}, {operands}",
-            )
-            self._calls.append(f"({function}({operands}),)")
-        else:
-            self._calls.append(f"({function}, {operands})")
-        self.known[step.result] = out
-        if i == self._end:
-            start = f"    {self.speller.function(at_once, 'at_once')}"
-            self._text += folded(f"{start}({', '.join([self._alone, *self._calls])})")
-            self._calls = []
 
     def _named(self, step: Instruction, value: Value) -> str:
         """Give a result its name."""

@@ -2,24 +2,21 @@
 
 import ast
 import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from functools import cache, partial
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from wengert.backends import Backend, dtype_of
-from wengert.backends.generators import host, stream, uniform
+from wengert.backends import Backend
 from wengert.compiler.capture.recorded import Recording
-from wengert.compiler.capture.trace import runs_once
+from wengert.compiler.capture.trace import is_draw, runs_once
 from wengert.compiler.emission.emit import Emitted, emit, folded, tupled
 from wengert.compiler.emission.exported import ExportedProgram, exported_program, present
 from wengert.compiler.emission.sources import Sources
 from wengert.compiler.emission.spelling import Names, conditions, identifier, plain
 from wengert.compiler.libraries import library_of
-from wengert.compiler.program import Instruction, Program, Value
+from wengert.compiler.program import Program
 from wengert.compiler.state import State
 from wengert.func.trees import TreeDef
 
@@ -46,7 +43,8 @@ def save(
     ------
     ValueError
         If the program depends on a changing number's value, changes its arguments, belongs to
-        several libraries, or calls something that can't be written down. No file is written then.
+        several libraries, draws, or calls something that can't be written down. No file is written
+        then.
     """
     backend = recording.backend
     if backend is None:
@@ -58,6 +56,11 @@ def save(
             raise ValueError(
                 f"{called} can't be written into a file that runs without wengert: it is a "
                 "collective or an external function, which is not looked into"
+            )
+        if is_draw(step.name):
+            raise ValueError(
+                f"{name} can't be saved: it draws random numbers, and their generator stays here; "
+                "draw them outside, and pass them as arguments"
             )
     part = exported_program(name, program, recording, state, names)
     text, arrays = _Module(part, state, backend, name, path).written()
@@ -77,10 +80,6 @@ class _Module:
         self.state = {
             at: present(ref, state) for at, ref in enumerate(part.refs) if at not in part.arguments
         }
-        array = next((x for x in self.state.values() if hasattr(x, "dtype")), None)
-        device = backend.device(array) if array is not None else backend.devices()[0]
-        steps = _drawing(part.program, backend, device)
-        part.program = replace(part.program, instructions=tuple(steps))
         self.part = part
         self.emitted: Emitted = emit(part.program, backend, name="program")
         used = {x.id for x in ast.walk(ast.parse(self.emitted.source)) if isinstance(x, ast.Name)}
@@ -225,58 +224,3 @@ def _written(structure: TreeDef, parts: Iterator[str]) -> str:
         f"a {structure.cls.__name__} is returned, and a file that runs without Wengert can return "
         "tuples, lists and dicts of names"
     )
-
-
-# -- random draws ----------------------------------------------------------------------------------
-
-#: Libraries that draw on a device.
-_OF_DEVICES: Final = frozenset({"cupy", "dask", "jax", "torch"})
-
-
-def _drawing(program: Program, backend: Backend, device: Any) -> list[Instruction]:
-    """The instructions of a program, with the generator as the first operand of draws.
-
-    They draw the numbers that the generators of `wengert.backends` would draw next.
-    """
-    made = cache(partial(_generator, backend, device))  # all draws go on from one state
-    return [x for step in program.instructions for x in _drawn(step, backend, made)]
-
-
-def _drawn(step: Instruction, backend: Backend, made: Callable[[], Any]) -> list[Instruction]:
-    if step.name == "draw":
-        _, (draw, *given), _ = step.operands
-        return _in_host_memory(step, backend, draw, (host(), *given))
-    if step.name != "rand_like":
-        return [step]
-    (x,) = step.used()
-    dtype = step.parameters["dtype"]
-    if backend.name in _OF_DEVICES:
-        raise ValueError(
-            f"random numbers of {backend.name}'s own generators can't be written into a file that "
-            "runs without wengert: draw by wg.rand, which draws in host memory"
-        )
-    return _in_host_memory(step, backend, uniform, (made(), x.shape, dtype_of(dtype).name))
-
-
-def _generator(backend: Backend, device: Any) -> Any:
-    """The generator in host memory, as saved programs have it."""
-
-    def make(seed: int) -> Any:  # the recorded draw has made one
-        raise ValueError(f"nothing has been drawn on {device}, so there is no generator to save")
-
-    return stream(backend.name, device, make).generator
-
-
-def _in_host_memory(
-    step: Instruction,
-    backend: Backend,
-    function: Callable[..., Any],
-    operands: tuple[Any, ...],
-) -> list[Instruction]:
-    """A call in host memory, and the conversion of its result to the library's array."""
-    direct = backend.name == "numpy"
-    made = step.result if direct else Value(step.result.shape, step.result.dtype)
-    call = Instruction("draw", function, operands, {}, (made,), pure=False, line=step.line)
-    asarray = backend.xp.asarray
-    back = Instruction("asarray", asarray, (made,), {}, step.results, line=step.line)
-    return [call] if direct else [call, back]

@@ -73,11 +73,6 @@ class Sources(Speller):
         if isinstance(x, np.ndarray):
             self.arrays[name] = x
             return f"held[{name!r}]"
-        if isinstance(x, np.random.Generator):  # with its present state
-            bits = type(x.bit_generator).__name__
-            call = f"{self.module('numpy', 'np')}.random.Generator(np.random.{bits}())"
-            state = self.literal(x.bit_generator.state, {})
-            return f"{call}\n{name}.bit_generator.state = {state}"
         if isinstance(x, MethodType):
             return self.function(x, x.__name__)
         if isinstance(x, MethodDescriptorType):

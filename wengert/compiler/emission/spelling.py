@@ -245,8 +245,8 @@ class Speller:
                 return f"{symbol}{operands[0]}"
             left, right = [f"({x})" if x[0] == "-" else x for x in operands]
             return f"{left} {symbol} {right}"
-        if step.name in ("number.abs", "number.round"):
-            return f"{step.function.__name__}({', '.join(operands)})"
+        if step.name == "number.abs":
+            return f"abs({operands[0]})"
         if step.name.startswith("number.") and step.function.__module__ == "math":
             return f"{self.module('math', 'math')}.{step.function.__name__}({operands[0]})"
         if step.function is cut or (step.name == "getitem" and self._library in ("numpy", "cupy")):

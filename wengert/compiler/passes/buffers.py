@@ -7,16 +7,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from wengert.backends.keys import cut
 from wengert.backends.numpy import SHORT, SMALL, broadcast_to
 from wengert.compiler.passes.forms import (
     REPEAT,
-    RESHAPE,
-    TRANSPOSE,
     Form,
     elementwise,
     form,
-    getter,
     taken,
 )
 from wengert.compiler.passes.liveness import Liveness, liveness
@@ -110,7 +106,7 @@ class _Memory:
 
     def __init__(self, dtype: Any) -> None:
         self.dtype, self.size = dtype, 0  # elements of the largest result
-        #: The values that stand for the views, by shape and order of axes.
+        #: The views, by shape and strides.
         self.places: dict[tuple[tuple[int, ...], tuple[int, ...] | None], Value] = {}
 
     @property
@@ -118,10 +114,18 @@ class _Memory:
         """The shape of the first result."""
         return next(iter(self.places))[0]
 
-    def place(self, shape: tuple[int, ...], axes: tuple[int, ...] | None, size: int) -> Value:
-        """The view that a result of this shape and order of axes is written to."""
-        self.size = max(self.size, size)
-        return self.places.setdefault((shape, axes), Value(shape, self.dtype, "buffer"))
+    def place(self, x: Value) -> Value:
+        """The view that a result is written to."""
+        self.size = max(self.size, x.size)
+        made = Value(x.shape, self.dtype, "buffer", x.order)
+        return self.places.setdefault((x.shape or (), x.order), made)
+
+    def whole(self) -> Value:
+        """The memory: a view that has all of it, or a flat array."""
+        for place in self.places.values():
+            if place.size == self.size and place.order is None:
+                return place
+        return Value((self.size,), self.dtype, "buffer")
 
 
 class _Placer:
@@ -142,10 +146,12 @@ class _Placer:
         """The program with memory for its results."""
         steps = self.program.instructions
         outs = [self._placed(i, step) for i, step in enumerate(steps)]
-        views, where = _Views(), dict[Value, Value]()
-        buffers = tuple([_made(memory, views, where) for memory in self.planned])
+        views, buffers = _Views(), tuple([memory.whole() for memory in self.planned])
+        for memory, buffer in zip(self.planned, buffers, strict=True):
+            for place in memory.places.values():
+                views.place(buffer, place)
         written = [
-            step if out is None else step.writing(where.get(out, out))
+            step if out is None else step.writing(out)
             for step, out in zip(steps, outs, strict=True)
         ]
         written = _hoisted(written, buffers, views)
@@ -170,9 +176,8 @@ class _Placer:
         if not result.shape or (result in self.leaving and found.inside != "only"):
             return None
         out = self._operand(i, step, found)
-        if out is None and self.kept and found.inside != "only":
-            axes = _axes(result)
-            out = None if axes is None else self._buffer(i, result, axes)
+        if out is None and self.kept and found.inside != "only" and _has_no_gaps(result):
+            out = self._buffer(i, result)
         return out
 
     def _operand(self, i: int, step: Instruction, found: Form) -> Value | None:
@@ -193,21 +198,19 @@ class _Placer:
         readers = [each for each in step.used() if x in self.live.holders.get(each, ())]
         return len(readers) == 1 and step.operands[0] is x
 
-    def _buffer(self, i: int, result: Value, axes: tuple[int, ...]) -> Value:
+    def _buffer(self, i: int, result: Value) -> Value:
         """The place in a free or new buffer that a result is written to."""
-        shape = tuple([result.shape[axis] for axis in axes])  # type: ignore[index]
         free = self._fitting(result.dtype, result.size)
         if not free:
             memory = _Memory(result.dtype)
             self.planned.append(memory)
         else:  # preferably of this shape, which needs no view
-            first = shape if shape in free else next(reversed(free))
+            first = result.shape if result.shape in free else next(reversed(free))
             memory = free[first].pop()
             if not free[first]:
                 del free[first]
         self._keep(result, memory, i)
-        turned = axes if result.order else None
-        return memory.place(shape, turned, result.size)
+        return memory.place(result)
 
     def _fitting(self, dtype: Any, size: int) -> dict[tuple[int, ...], list[_Memory]]:
         """Free buffers of this size, or else of the next larger one, or else of the largest."""
@@ -247,14 +250,20 @@ class _Views:
         self.taken: dict[Any, Instruction] = {}
         self._stands: dict[Value, Any] = {}
 
+    def place(self, buffer: Value, place: Value) -> None:
+        """Take the view of a buffer that results of a shape and layout are written to."""
+        self._stands[place] = np.ndarray(place.shape or (), place.dtype, strides=place.order)
+        if place is not buffer:
+            layout = {"buffer": buffer} | ({"strides": place.order} if place.order else {})
+            operands = place.shape, place.dtype
+            self.taken[place] = Instruction("view", np.ndarray, operands, layout, (place,))
+
     def take(self, x: Value, step: Instruction) -> Value | None:
-        """The result of a call of a buffer, or of a view of one; None if it is a copy."""
+        """The result of a call of a place, or of a view of one; None if it is a copy."""
         operands = step.operands[1:]
         key = x, step.name, repr(operands), repr(step.parameters)
         seen = self.taken.get(key)
         if seen is None:
-            if x not in self._stands:
-                self._stands[x] = np.empty(x.shape or (), x.dtype)
             array = step.function(self._stands[x], *operands, **step.parameters)
             if not np.may_share_memory(array, self._stands[x]):
                 return None
@@ -265,43 +274,17 @@ class _Views:
         return seen.result
 
 
-def _made(memory: _Memory, views: _Views, where: dict[Value, Value]) -> Value:
-    """A buffer as a value; places of another shape or layout become views of it."""
-    nameless = (Value((), memory.dtype),)
-
-    def view(x: Value, name: str, function: Any, *operands: Any, **keywords: Any) -> Any:
-        return views.take(x, Instruction(name, function, (x, *operands), keywords, nameless))
-
-    first = Value(memory.shape, memory.dtype, "buffer")
-    whole = first if first.size == memory.size else Value((memory.size,), memory.dtype, "buffer")
-    for (shape, axes), place in memory.places.items():
-        found = whole
-        if place.size < memory.size:
-            flat = view(whole, "reshape", RESHAPE, (memory.size,)) if whole is first else whole
-            found = view(flat, "getitem", cut, key=(slice(None, place.size),))
-        if found.shape != shape:
-            found = view(found, "reshape", RESHAPE, shape)
-        if axes == (1, 0):
-            found = view(found, "matrix_transpose", getter("mT"))
-        elif axes is not None:
-            at = tuple([int(k) for k in np.argsort(axes)])
-            found = view(found, "permute_dims", TRANSPOSE, at)
-        where[place] = found
-    return whole
-
-
-def _axes(x: Value) -> tuple[int, ...] | None:
-    """The axes of an array from outermost to innermost in memory; None if there are gaps."""
-    shape, strides = x.shape or (), x.order
-    if strides is None:
-        return tuple(range(len(shape)))
-    axes = tuple(sorted(range(len(shape)), key=lambda axis: (-strides[axis], axis)))
+def _has_no_gaps(x: Value) -> bool:
+    """Whether an array takes all of its memory."""
+    if x.order is None:
+        return True
     step = x.dtype.itemsize
-    for axis in reversed(axes):
-        if shape[axis] > 1 and strides[axis] != step:
-            return None
-        step *= shape[axis]
-    return axes
+    for stride, n in sorted(zip(x.order, x.shape or (), strict=True)):
+        if n > 1:
+            if stride != step:
+                return False
+            step *= n
+    return True
 
 
 def _hoisted(

@@ -1,7 +1,6 @@
 """Updates of many small parameters, joined into one update of a flat array."""
 
 import operator
-from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
@@ -142,7 +141,7 @@ def flatten(program: Program, becomes: Mapping[Value, Value] = MappingProxyType(
     moved = {step for runs in (*chosen, large) for run in runs for step in run.steps}
     steps = [step for step in program.instructions if step not in moved]
     for runs in chosen:  # at the end, since nothing else uses their results
-        steps = _join_updates(runs, outputs, steps, becomes)
+        steps += _join_updates(runs, outputs, becomes)
     alone = Value((0,), np.dtype(float), ALONE)
     last = [run.steps for run in large]
     updates = in_place(last, becomes, holders(program), alone, outputs)
@@ -152,60 +151,41 @@ def flatten(program: Program, becomes: Mapping[Value, Value] = MappingProxyType(
 
 
 def _runs(program: Program) -> list[_Run]:
-    """The updates of parameters: chains whose results nothing else uses."""
-    outputs = set(values_in(program.outputs))
-    uses = program.uses()
-    found: list[_Run] = []
-    steps: list[Instruction] = []
-    ended = 0  # how many of them are of the last update, and before it
-    for step in program.instructions:
-        if step.line is None or step.line.stage != "update" or step.name[:7] == "number.":
-            continue
-        if step.several or not elementwise(step):
-            steps, ended = [], 0
-            continue
-        steps.append(step)
-        own = _own(steps, uses) if step.result in outputs else []
-        if own:  # the result of an update is used by nothing else
-            if found and found[-1].steps[-1] in own:  # nor was an earlier one of the same update
-                found.pop()
-            else:
-                del steps[:ended]
-            run = _Run(own)
-            if run.shape and run.size:
-                found.append(run)
-            inside = Counter(value for each in steps for value in each.used())
-            if all(uses[each.result] == inside[each.result] for each in steps):
-                steps = []
-            ended = len(steps)
+    """The updates of parameters: connected calls whose results nothing else uses."""
+    used: set[Value] = set()
+    moving: list[Instruction] = []
+    for step in reversed(program.instructions):
+        if _is_update(step) and step.result not in used:
+            moving.append(step)
+        else:
+            used.update(step.used())
+    runs: dict[Value, list[Instruction]] = {}
+    for step in reversed(moving):
+        linked = [runs[x] for x in dict.fromkeys(step.used()) if x in runs]
+        run: list[Instruction] = max(linked, key=len, default=[])
+        for other in linked:
+            if other is not run and runs[other[0].result] is other:
+                run += other
+                runs.update(dict.fromkeys([each.result for each in other], run))
+        run.append(step)
+        runs[step.result] = run
     # What two updates read, the later one may overwrite.
     at = {step: i for i, step in enumerate(program.instructions)}
-    return sorted(found, key=lambda run: at[run.steps[0]])
+    found = {id(run): sorted(run, key=at.__getitem__) for run in runs.values()}
+    return [_Run(run) for run in sorted(found.values(), key=lambda run: at[run[0]])]
 
 
-def _own(steps: list[Instruction], uses: Counter[Value]) -> list[Instruction]:
-    """The instructions that the last is linked to by results that these alone use."""
-    inside: Counter[Value] = Counter()
-    kept: list[Instruction] = []
-    for step in reversed(steps):
-        if uses[step.result] == inside[step.result]:
-            kept.append(step)
-            inside.update(step.used())
-    linked: dict[Value, set[Instruction]] = {}
-    for step in reversed(kept):
-        linked[step.result] = {step}.union(*[linked.get(x, ()) for x in step.used()])
-        linked |= {each.result: linked[step.result] for each in linked[step.result]}
-    last = linked.get(steps[-1].result, ())
-    return [step for step in reversed(kept) if step in last]
+def _is_update(step: Instruction) -> bool:
+    """Whether an optimiser calls it element by element of a parameter."""
+    if step.several or step.line is None or step.line.stage != "update":
+        return False
+    return elementwise(step) and bool(step.result.shape) and bool(step.result.size)
 
 
 def _join_updates(
-    runs: list[_Run],
-    outputs: set[Value],
-    steps: list[Instruction],
-    becomes: Mapping[Value, Value],
+    runs: list[_Run], outputs: set[Value], becomes: Mapping[Value, Value]
 ) -> list[Instruction]:
-    """The instructions, with one chain for several updates appended."""
+    """One chain for several updates."""
     first = runs[0]
     shapes = [run.shape or () for run in runs]
     size = sum(int(np.prod(shape)) for shape in shapes)
@@ -217,15 +197,11 @@ def _join_updates(
     def value(name: str) -> Value:
         return Value((size,), first.dtype, name)
 
-    def memory(flat: FlatArrays) -> Instruction:
-        return Instruction("flat", flat.memory, (), {}, (value(""),), pure=False, line=line)
-
     for k, x in enumerate(first.outside):
         parts = tuple([run.outside[k] for run in runs])
         short = x.name.rpartition(".")[2] or "grad"
         flat = splits[parts] = FlatArrays(shapes, first.dtype, f"flat_{short}")
         flats[x] = value(f"all.{short}")
-        steps = _written(steps, parts, flat, memory(flat))
         made.append(Instruction("join", flat.join, parts, {}, (flats[x],), line=line))
     ends: list[Instruction] = []
     for i, step in enumerate(first.steps):
@@ -238,34 +214,8 @@ def _join_updates(
             flat = splits.get(before) or FlatArrays(shapes, first.dtype, "flat_new")
             ends.append(Instruction("split", flat.split, (result,), {}, parts, True, line=line))
             if form(step).writes and result.dtype.kind != "c":
-                made.append(memory(flat))
-                out = made[-1].result
+                out = value("")
+                made.append(Instruction("flat", flat.memory, (), {}, (out,), pure=False, line=line))
         made.append(replace(step.with_values(flats), results=(result,), line=line, out=out))
         flats[step.result] = result
-    return [*steps, *made, *ends]
-
-
-def _written(
-    steps: list[Instruction], parts: tuple[Value, ...], flat: FlatArrays, memory: Instruction
-) -> list[Instruction]:
-    """Let instructions write their results into parts of a flat array, if all of them can."""
-    at = {step.result: i for i, step in enumerate(steps) if not step.several}
-    makers = [at.get(part, -1) for part in parts]
-    if len(set(parts)) < len(parts) or not all(i >= 0 and _writes(steps[i]) for i in makers):
-        return steps
-    places = tuple([Value(part.shape, part.dtype) for part in parts])
-    start = min(makers)
-    line = steps[start].line
-    views = Instruction("split", flat.split, (memory.result,), {}, places, True, line=line)
-    steps = list(steps)
-    for i, place in zip(makers, places, strict=True):
-        steps[i] = steps[i].writing(place)
-    return [*steps[:start], replace(memory, line=line), views, *steps[start:]]
-
-
-def _writes(step: Instruction) -> bool:
-    """Whether a call can write into given memory with the same result."""
-    found = form(step)
-    free = step.out is None and step.result.dtype.kind != "c"
-    ordered = step.result.order is None
-    return bool(found.writes) and found.inside != "only" and ordered and free
+    return [*made, *ends]

@@ -19,12 +19,7 @@ from wengert.backends.numpy import add_part, broadcast_to, deviation_of_few
 from wengert.compiler.cupy import Kernel
 from wengert.compiler.facts import KERNELS, row_of
 from wengert.compiler.program import Instruction
-from wengert.nn.kernels import (
-    cupy_classification,
-    numpy_classification,
-    numpy_normalisations,
-    numpy_recurrent,
-)
+from wengert.nn.kernels import numpy_classification, numpy_normalisations, numpy_recurrent
 from wengert.ops.beyond import numpy_convolutions, numpy_pooling
 
 __all__ = [
@@ -46,6 +41,7 @@ __all__ = [
     "getter",
     "put",
     "set_part",
+    "subtract_part",
     "taken",
 ]
 
@@ -93,6 +89,13 @@ def set_part(x: Any, value: Any, *, key: tuple[Any, ...]) -> Any:
     return out
 
 
+def subtract_part(x: Any, value: Any, *, key: tuple[Any, ...]) -> Any:
+    """A copy of ``x`` with ``x[key] -= value``, for a key without arrays."""
+    out = x.copy()
+    out[key] -= value
+    return out
+
+
 class Form(NamedTuple):
     """What a call does with memory, and the template of the call that writes into ``out``."""
 
@@ -128,7 +131,6 @@ FORMS: dict[Callable[..., Any], Form] = {
         for kernel in table.values()
     },
     **dict.fromkeys(numpy_recurrent.COVERED, _FRESH),
-    cupy_classification.cupy_softmax_cross_entropy: _FRESH,
     numpy_normalisations.inverse_roots: _FRESH,
     numpy_reductions.roots: _FRESH,
     deviation_of_few: _FRESH,
@@ -148,6 +150,7 @@ FORMS: dict[Callable[..., Any], Form] = {
     set_part: Form("{out}{key} = {1}", inside="only", statement=True),
     # In a recorded sweep it makes a new array, unlike in an eager one.
     add_part: Form("{out}{key} += {1}", inside="only", statement=True),
+    subtract_part: Form("{out}{key} -= {1}", inside="only", statement=True),
     np.zeros: Form("{out}.fill(0)", statement=True),
     # The backend's kernel, which copies small arrays.
     broadcast_to: Form("{out}[...] = {0}", statement=True),

@@ -2,15 +2,14 @@
 
 If a replay fails, the function runs from the old state, so that nothing may be overwritten before
 all that can fail has run. Therefore the updates are the last instructions, and one instruction just
-before them, `writable`, decides which arrays they overwrite.
+before them, `writable`, decides which arrays they overwrite. An interrupt between two of them
+leaves what it leaves of an optimiser's own step.
 """
 
-import operator
 import sys
 import warnings
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import starmap
 from typing import Any, Final
 from weakref import getweakrefcount
 
@@ -21,7 +20,7 @@ from wengert.compiler.passes.forms import form
 from wengert.compiler.passes.liveness import Holders
 from wengert.compiler.program import Instruction, Value
 
-__all__ = ["ALONE", "CHANGED", "LATE", "at_once", "in_place", "together", "writable"]
+__all__ = ["ALONE", "CHANGED", "in_place", "writable"]
 
 #: The settings of `numpy.errstate` that raise no error.
 _QUIET: Final = {"ignore", "warn"}
@@ -35,9 +34,6 @@ ALONE: Final = "alone"
 
 #: The variable of a running call that is true once the state may have changed.
 CHANGED: Final = "changed"
-
-#: Errors raised during in-place updates. The call raises them after it has stored all results.
-LATE: Final[list[BaseException]] = []
 
 
 def writable(*arrays: Any) -> list[Any]:
@@ -59,45 +55,6 @@ def writable(*arrays: Any) -> list[Any]:
     ]
     arrays[-1][0] = any(own)
     return found
-
-
-def at_once(alone: Any, *calls: Any) -> None:
-    """Make all calls, even if a signal handler raises meanwhile; `LATE` keeps the errors.
-
-    The calls, of functions that run no Python code, are made from C, so that no handler runs
-    between two of them. A handler that runs while a call shows a warning raises after that call has
-    done its work. If nothing is written in place, as `writable` has stored in ``alone``, nothing is
-    lost, and errors are raised at once.
-    """
-    rest = iter(calls)
-    if not alone[0]:
-        deque(starmap(operator.call, rest), 0)
-    while alone[0]:
-        try:
-            deque(starmap(operator.call, rest), 0)
-        except BaseException as error:
-            LATE.append(error)
-        else:
-            break
-
-
-def together(steps: Sequence[Instruction]) -> dict[int, int]:
-    """The ranges of instructions that `at_once` calls, by first and last position.
-
-    One range from the first to the last instruction that writes in place, if all between run no
-    Python code; otherwise one range for each updated array.
-    """
-    places = {x for step in steps if step.function is writable for x in step.results}
-    at: dict[Any, list[int]] = {}
-    for i, step in enumerate(steps):
-        if step.out in places:
-            at.setdefault(step.out, []).append(i)
-    found = {x[0]: x[-1] for x in at.values()}
-    if found:
-        start, end = min(found), max(found.values())
-        if all(x.out is not None and type(x.function) is np.ufunc for x in steps[start : end + 1]):
-            found = {start: end}
-    return {start: end for start, end in found.items() if start < end}
 
 
 def _nothing_raises() -> bool:
@@ -131,8 +88,6 @@ def in_place(
         x = becomes.get(step.result)
         if x is None or x in places or not (_ordered(x, step.result) and _writes(step)):
             continue
-        # Only the last instruction of an update writes in place, or several `at_once`: after an
-        # interrupt an array has its old or its new values, nothing between.
         if i >= free.get(x, 0):
             places[x] = outs[step] = Value(x.shape, x.dtype)
             outs |= dict.fromkeys(_row(steps, i, free.get(x, 0), uses), places[x])
@@ -147,7 +102,7 @@ def in_place(
 def _row(
     steps: Sequence[Instruction], i: int, first: int, uses: Mapping[Value, int]
 ) -> list[Instruction]:
-    """The chain of instructions before one that may write to the same memory, by `at_once`.
+    """The chain of instructions before one that may write to the same memory.
 
     Each one's result is used by the next one alone.
     """

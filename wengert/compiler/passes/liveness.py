@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from wengert.compiler.passes.forms import form, fresh
+from wengert.compiler.passes.forms import fresh
 from wengert.compiler.program import Instruction, Program, Value, values_in
 
 __all__ = [
@@ -13,7 +13,6 @@ __all__ = [
     "escaping",
     "holders",
     "liveness",
-    "written_allocations",
 ]
 
 #: The last use of outputs, after the last instruction.
@@ -33,21 +32,6 @@ def escaping(program: Program) -> set[Value]:
         if not fresh(step) and not found.isdisjoint(step.results):
             found.update(step.used())
     return {value for value in found if value.shape is not None}  # numbers have no memory
-
-
-def written_allocations(program: Program) -> set[Value]:
-    """Results of calls without operands, such as zeros, that other calls write into.
-
-    No pass may fold or merge them, because then they would have to be copied.
-    """
-    written = {step.operands[0] for step in program.instructions if form(step).inside == "only"}
-    return {
-        result
-        for step in program.instructions
-        if not step.used()
-        for result in step.results
-        if result in written
-    }
 
 
 def holders(program: Program, *, parts: bool = True) -> Holders:

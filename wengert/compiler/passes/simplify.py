@@ -1,21 +1,30 @@
 """Simplification: results that are known, or equal to an operand or an earlier result bitwise."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from operator import is_
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 
+from wengert.backends.numpy import add_part
 from wengert.compiler.facts import Facts, facts_of, row_of, same_elements
-from wengert.compiler.passes.forms import fresh
-from wengert.compiler.passes.liveness import escaping, written_allocations
+from wengert.compiler.passes.forms import fresh, subtract_part
+from wengert.compiler.passes.liveness import escaping
 from wengert.compiler.program import Instruction, Program, Value, substitute
 
 __all__ = ["LARGEST", "Known", "simplify"]
 
 #: Elements of the largest results that are computed once; larger ones would cost too much memory.
 LARGEST: Final = 1 << 16
+#: Functions that change sign with an operand.
+_PRODUCTS: Final = (np.multiply, np.divide)
+#: Functions whose results are correctly rounded (IEEE 754), so that signs may move through them.
+_ROUNDED: Final = (np.add, np.subtract, *_PRODUCTS, np.negative, add_part)
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+#: Functions that read the sign of NaN, which moves.
+_SIGN_READERS: Final = (np.copysign, np.signbit)
 
 
 def simplify(program: Program) -> Program:
@@ -23,7 +32,8 @@ def simplify(program: Program) -> Program:
 
     A result equals an operand for all values by an identity rule (`wengert.compiler.facts`); an
     instruction without inputs, such as ``zeros``, is computed once; and an instruction that calls
-    the same function with the same operands as an earlier one has its results.
+    the same function with the same operands as an earlier one has its results. In sums and products
+    of NumPy's, constants of equal elements become numbers, and negations move to where they vanish.
 
     The caller gets new memory in each run: an output is no operand that it may see elsewhere, nor a
     constant, and two equal outputs are both computed. Copies that change the memory layout stay.
@@ -34,18 +44,19 @@ def simplify(program: Program) -> Program:
     steps: list[Instruction] = []
     for step in program.instructions:
         step = step.with_values(known.same) if known.same else step
-        facts = facts_of(row_of(step.name))
-        if facts.identity is not None and not step.several:
-            equal = facts.identity(step, known)
-            if isinstance(equal, Value) and known.stands_for(equal, step.result):
-                steps.append(step)
-                continue
-        known.learn(step, facts)
-        if step.pure:
-            first = seen.setdefault(_key(step), step)
-            if (first is not step and known.merge(step, first)) or known.compute(step):
-                continue
-        steps.append(step)
+        for step in known.rewritten(step) if step.function in _ROUNDED else (step,):  # noqa: B020
+            facts = facts_of(row_of(step.name))
+            if facts.identity is not None and not step.several:
+                equal = facts.identity(step, known)
+                if isinstance(equal, Value) and known.stands_for(equal, step.result):
+                    steps.append(step)
+                    continue
+            known.learn(step, facts)
+            if step.pure and step.name != "blank":  # which another call writes into
+                first = seen.setdefault(_key(step), step)
+                if (first is not step and known.merge(step, first)) or known.compute(step):
+                    continue
+            steps.append(step)
     kept = len(steps) == len(program.instructions) and all(map(is_, steps, program.instructions))
     if kept and not known.same:
         return program
@@ -60,10 +71,13 @@ class Known:
     def __init__(self, program: Program) -> None:
         self.same: dict[Value, Any] = {}  # what replaces results: values and numbers
         self.constants = dict(program.constants)  # and results without inputs
-        #: Values whose memory the caller gets, or that calls write into.
-        self.apart = escaping(program) | written_allocations(program)
+        #: Values whose memory the caller gets.
+        self.apart = escaping(program)
         self.made: dict[Value, Instruction] = {}  # of which each is the only result
         self.ones: set[Value] = set()  # arrays that are filled with 1
+        self._filled: dict[Value, float | None] = {}  # the number that fills a constant, or None
+        self._uses = program.uses()
+        self._signed = not any(x.function in _SIGN_READERS for x in program.instructions)
 
     def learn(self, step: Instruction, facts: Facts) -> None:
         """Add the facts about an instruction's result."""
@@ -129,6 +143,106 @@ class Known:
             made = zip(step.results, step.run(self.constants), strict=True)
         (self.same if number else self.constants).update(made)
         return True
+
+    # -- sums and products of NumPy's ------------------------------------------------------------
+
+    def rewritten(self, step: Instruction) -> Sequence[Instruction]:
+        """An equal instruction with numbers and fewer negations, or a product and its negation."""
+        if step.result.dtype.kind != "f" or not step.result.shape:
+            return (step,)
+        step = self._with_number(step)
+        function, operands = step.function, step.operands
+        if not self._signed or (step.parameters and function is not add_part):
+            return (step,)
+        if function is np.negative:
+            return (self._negated_product(step),)
+        x, y = operands
+        a, b = map(self._behind_sign, operands)
+        if function is add_part:
+            key = {"key": step.parameters["key"]}
+            return (step if b is None else _call(subtract_part, (x, b), step, key),)
+        if function in (np.add, np.subtract) and b is not None:
+            return (_call(np.subtract if function is np.add else np.add, (x, b), step),)
+        if (
+            function is np.add
+            and a is not None
+            and (not isinstance(y, Value) or y.order == a.order)
+        ):
+            return (_call(np.subtract, (y, a), step),)
+        if function not in _PRODUCTS or (a is None and b is None) or self.is_one(y):
+            return (step,)
+        if a is not None and b is not None:
+            return (_call(function, (a, b), step),)
+        one, other = (x, y) if b is None else (y, x)
+        inner = a if b is None else b
+        if (turned := _opposite(other)) is not None:
+            return (_call(function, (a, turned) if b is None else (turned, b), step),)
+        result = step.result
+        if (inner.shape, inner.order) != (result.shape, result.order) or not self._alone(one):
+            return (step,)  # a negation of what is broadcast would take longer
+        product = Value(result.shape, result.dtype, result.name, result.order)
+        made = _call(function, (a, y) if b is None else (x, b), step)
+        return replace(made, results=(product,)), _call(np.negative, (product,), step)
+
+    def _alone(self, x: Value) -> bool:
+        """Whether a value has one use, and the caller does not get it."""
+        return self._uses[x] == 1 and x not in self.apart
+
+    def _behind_sign(self, x: Any) -> Any:
+        """What an operand is the negation of, in the same layout; None for others."""
+        step = self.made.get(x) if isinstance(x, Value) else None
+        if step is None or step.function is not np.negative or step.parameters:
+            return None
+        inner = step.operands[0]
+        return inner if inner.alike(x) and x.dtype.kind == "f" else None
+
+    def _negated_product(self, step: Instruction) -> Instruction:
+        """The negation of a product with a number, as a product with the opposite number."""
+        x = step.operands[0]
+        product = self.made.get(x)
+        if product is None or product.function not in _PRODUCTS or product.parameters:
+            return step
+        turned = [_opposite(each) for each in product.operands]
+        if turned == [None, None] or not self._alone(x) or not x.alike(step.result):
+            return step
+        pairs = zip(product.operands, turned, strict=True)
+        return _call(product.function, tuple([x if t is None else t for x, t in pairs]), step)
+
+    def _with_number(self, step: Instruction) -> Instruction:
+        """A sum or product with a number in place of a constant that is full of it."""
+        if len(step.operands) != 2 or step.parameters:
+            return step
+        for x, other in (step.operands, step.operands[::-1]):
+            if x not in self.constants or not isinstance(other, Value) or other in self.constants:
+                continue
+            if other.alike(step.result) and x.dtype == other.dtype:
+                if x not in self._filled:
+                    self._filled[x] = _filling(self.constants[x])
+                if self._filled[x] is not None:
+                    return step.with_values({x: self._filled[x]})
+        return step
+
+
+def _filling(array: Any) -> float | None:
+    """The number that fills an array of floats, to the bit; None if elements differ."""
+    if type(array) is not np.ndarray or array.dtype.kind != "f" or not array.size:
+        return None
+    first = array.flat[0]
+    same = (array == first).all() and (np.signbit(array) == np.signbit(first)).all()
+    return float(first) if same else None
+
+
+def _opposite(x: Any) -> float | None:
+    """A number negated, zero included; None for other operands."""
+    return -x or -float(x) if type(x) in (int, float) else None
+
+
+def _call(
+    function: Any, operands: tuple[Any, ...], step: Instruction, parameters: Any = _NOTHING
+) -> Instruction:
+    """A call with the results of another instruction."""
+    name = str(function.__name__)
+    return Instruction(name, function, operands, parameters, step.results, line=step.line)
 
 
 def _key(step: Instruction) -> Hashable:

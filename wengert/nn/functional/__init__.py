@@ -1,8 +1,5 @@
 """Layers and losses as functions."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Never
-
 from wengert.nn.functional.activation import (
     elu,
     gelu,
@@ -69,6 +66,7 @@ from wengert.nn.functional.regression import (
 from wengert.nn.functional.resampling import interpolate, pixel_shuffle
 from wengert.nn.functional.softmaxes import glu, log_softmax, softmax
 from wengert.nn.functional.spatial import pad
+from wengert.ops.hints import list_public
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_max_pool2d", "avg_pool1d",
@@ -83,12 +81,4 @@ __all__ = [
     "smooth_l1_loss", "softmax", "softplus", "softsign", "tanh", "triplet_margin_loss", "unfold",
 ]  # fmt: skip
 
-
-if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
-
-    def __getattr__(name: str) -> Never:
-        raise import_module("wengert.ops.hints").no_attribute(__name__, name, __all__)
-
-
-def __dir__() -> list[str]:
-    return __all__
+list_public(__name__)

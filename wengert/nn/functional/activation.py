@@ -1,14 +1,13 @@
 """Activations, by PyTorch's names and arguments.
 
-All take real floating dtypes. An option that is a Tensor broadcasts with the input, and is
-differentiated, but for a threshold, whose derivative is 0.
+All take real floating dtypes. Options are numbers; weights alone are differentiated.
 """
 
 from typing import Any
 
 from wengert import ops
 from wengert.nn.functional.define import real_floating, same_dtype
-from wengert.ops.axes import operand
+from wengert.ops.axes import number
 from wengert.ops.define import operation
 from wengert.ops.special import everyday
 from wengert.tape.tensor import Tensor, wrapped
@@ -51,14 +50,7 @@ def elu(input: Any, alpha: float = 1.0) -> Tensor:
     >>> wg.nn.functional.elu(wg.asarray([-1.0, 0.0, 2.0]))
     tensor([-0.6321,  0.0000,  2.0000])
     """
-    x = real_floating("elu", input)
-    if type(alpha) is not float:
-        alpha = operand(alpha, x, "elu", "alpha")
-        if isinstance(alpha, Tensor):
-            right = ops.greater(x, 0)
-            below = ops.multiply(elu.run(ops.where(right, 0, x), alpha=1.0), alpha)
-            return ops.where(right, x, below)
-    return elu.run(x, alpha=alpha)
+    return elu.run(real_floating("elu", input), alpha=number(alpha, "elu", "alpha"))
 
 
 def selu(input: Any) -> Tensor:
@@ -86,16 +78,10 @@ def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     >>> wg.nn.functional.softplus(wg.asarray([-1.0, 0.0, 100.0]), beta=2.0)
     tensor([6.3464e-02, 3.4657e-01, 1.0000e+02])
     """
-    x = wrapped(input)
-    if type(beta) is not float:
-        beta = operand(beta, x, "softplus", "beta")
-    if type(threshold) is not float:
-        threshold = operand(threshold, x, "softplus", "threshold")
-    scaled = ops.multiply(x, beta)
-    straight = ops.greater(scaled, threshold)
-    if isinstance(beta, Tensor):  # an infinity beyond the threshold has no part in its derivative
-        scaled = ops.multiply(ops.where(straight, 0, x), beta)
-    return ops.where(straight, x, ops.multiply(everyday.softplus(scaled), 1 / beta))
+    x, scale = wrapped(input), number(beta, "softplus", "beta")
+    scaled = ops.multiply(x, scale)
+    straight = ops.greater(scaled, number(threshold, "softplus", "threshold"))
+    return ops.where(straight, x, ops.multiply(everyday.softplus(scaled), 1 / scale))
 
 
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
@@ -110,9 +96,9 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     tensor([-1.0000,  0.5000,  1.0000])
     """
     x = real_floating("hardtanh", input)
-    low = operand(min_val, x, "hardtanh", "min_val")
-    high = operand(max_val, x, "hardtanh", "max_val")
-    if not (isinstance(low, Tensor) or isinstance(high, Tensor)) and low > high:
+    low = number(min_val, "hardtanh", "min_val")
+    high = number(max_val, "hardtanh", "max_val")
+    if low > high:
         raise ValueError(f"min_val cannot be larger than max_val, and is {low}, above {high}")
     return ops.where(ops.less_equal(x, low), low, ops.where(ops.greater_equal(x, high), high, x))
 

@@ -7,20 +7,15 @@ from wengert import ops
 from wengert.backends import DTYPES, add_composite, dtype_of, namespaces
 from wengert.interpreters.lifted import lifted
 from wengert.nn.functional.define import (
-    REDUCTIONS,
     Reduction,
     check_reduction,
-    detach,
-    fails,
     look,
     reduce_losses,
     single_precision,
 )
 from wengert.nn.functional.softmaxes import log_softmax
-from wengert.nn.kernels import cupy_classification as cupy_classification
 from wengert.nn.kernels import numpy_classification as numpy_classification
-from wengert.ops.axes import number, operand
-from wengert.ops.euclidean import factor_of
+from wengert.ops.axes import number
 from wengert.ops.shares import by_float32
 from wengert.tape.grad_mode import recording
 from wengert.tape.marks import off_tape
@@ -31,6 +26,7 @@ from wengert.tape.record import observe, record
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
 _INT64 = DTYPES["int64"]
+Places = tuple[Any, Any, Any]
 
 
 def check_classes(target: Any, classes: int, ignore_index: int | None = None) -> bool:
@@ -50,12 +46,11 @@ def check_indices(values: Any, classes: int, ignore_index: int | None) -> None:
         )
 
 
-def _places(xp: Any, target: Any, classes: int, ignore_index: int) -> tuple[Any, Any, Any]:
+def _places(xp: Any, target: Any, classes: int, ignore_index: int) -> Places:
     """Indices that can be looked up; which of them count; which of those are out of range."""
     valid = target != ignore_index
     inside = (target >= 0) & (target < classes)
-    safe = xp.where(valid & inside, target, xp.zeros_like(target))
-    return safe, valid, valid & ~inside
+    return xp.where(inside, target, xp.zeros_like(target)), valid, valid & ~inside
 
 
 # -- the common case, fused ------------------------------------------------------------------------
@@ -70,14 +65,14 @@ def _loss_and_slope(
     z = x - xp.max(x, axis=1, keepdims=True)
     e = xp.exp(z)
     total = xp.sum(e, axis=1, keepdims=True)
-    safe, valid, wrong = _places(xp, target, classes, ignore_index)
+    places = safe, valid, wrong = _places(xp, target, classes, ignore_index)
     chosen = xp.take_along_axis(z, xp.expand_dims(safe, axis=1), axis=1)
     if label_smoothing:
         even = xp.mean(z, axis=1, keepdims=True) * label_smoothing
         chosen = chosen * (1 - label_smoothing) + even
     losses = xp.squeeze(xp.log(total) - chosen, axis=1)
     losses = xp.where(valid, xp.where(wrong, math.nan, losses), 0.0)
-    slope = _slope(xp, e / total, target, ignore_index, reduction, label_smoothing)
+    slope = _slope(xp, e / total, target, places, reduction, label_smoothing)
     if reduction == "none":
         return losses, slope
     loss = xp.sum(losses)
@@ -85,14 +80,14 @@ def _loss_and_slope(
 
 
 def _slope(
-    xp: Any, probs: Any, target: Any, ignore_index: int, reduction: str, label_smoothing: float
+    xp: Any, probs: Any, target: Any, places: Places, reduction: str, label_smoothing: float
 ) -> Any:
     """The softmax less the target in rows that count, divided by their number for a mean."""
     classes = probs.shape[1]
     right = xp.astype(xp.class_mask(target, classes=classes), probs.dtype)
     if label_smoothing:
         right = right * (1 - label_smoothing) + label_smoothing / classes
-    _, valid, wrong = _places(xp, target, classes, ignore_index)
+    _, valid, wrong = places
     weights = xp.astype(valid, probs.dtype)
     if reduction == "mean":  # if no target counts, it is nan, and its derivative is 0 all the same
         weights = weights / xp.maximum(xp.sum(weights), 1)
@@ -109,7 +104,8 @@ def _find_slope(
     """The slope that the forward pass has saved; anew where it has a derivative, too."""
     if slope is not None and not xp.records:
         return slope
-    return _slope(xp, xp.softmax(x, axis=(1,)), target, ignore_index, reduction, smoothing)
+    places = _places(xp, target, x.shape[1], ignore_index)
+    return _slope(xp, xp.softmax(x, axis=(1,)), target, places, reduction, smoothing)
 
 
 _fused = Primitive(
@@ -191,7 +187,7 @@ def cross_entropy(
         A weight :math:`w` for each class, of shape (C,). The mean over class indices is weighted.
     ignore_index : int
         The class index whose targets are left out of the loss.
-    label_smoothing : float or Tensor
+    label_smoothing : float
         The share of each target, from 0 to 1, that is spread evenly over all classes.
 
     Examples
@@ -206,24 +202,12 @@ def cross_entropy(
     labels = target if isinstance(target, Tensor) else Tensor(target)
     x, shape = logits._array, labels._array.shape
     kind, held = dtype_of(labels._array.dtype), dtype_of(x.dtype)
-    if (  # the most frequent call by far
-        weight is None
-        and type(label_smoothing) is float
-        and 0.0 <= label_smoothing <= 1.0
-        and x.ndim == 2
-        and shape == x.shape[:1]
-        and reduction in REDUCTIONS
-        and kind is _INT64
-        and held.kind == "real floating"
-        and not held.narrow
-    ):
-        return _softmax_cross_entropy(logits, labels, ignore_index, reduction, label_smoothing)
     if hasattr(label_smoothing, "pinned"):  # a trace's number, whose value says which way is taken
         label_smoothing = label_smoothing.pinned()
     check_reduction(reduction)
     ignore_index = number(ignore_index, "cross_entropy", "ignore_index")
-    label_smoothing = operand(label_smoothing, logits, "cross_entropy", "label_smoothing")
-    if fails(label_smoothing, _is_share):
+    label_smoothing = number(label_smoothing, "cross_entropy", "label_smoothing")
+    if not 0 <= label_smoothing <= 1:
         raise ValueError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     if logits.ndim < 1 or held.kind != "real floating":
         raise ValueError(
@@ -249,7 +233,7 @@ def cross_entropy(
         return _with_probabilities(logits, labels, weight, reduction, label_smoothing)
     labels = _class_indices("cross_entropy", logits, labels)
     how = ignore_index, reduction, label_smoothing
-    if weight is not None or isinstance(label_smoothing, Tensor):
+    if weight is not None:
         return _weighted(logits, labels, weight, *how)
     if logits.ndim == 1:
         logits, labels = ops.expand_dims(logits, axis=0), ops.expand_dims(labels, axis=0)
@@ -290,7 +274,6 @@ def nll_loss(
             f"{tuple(x.shape)}"
         )
     ignore_index = number(ignore_index, "nll_loss", "ignore_index")
-    weight = _scale_weights(weight, reduction)
     labels = _class_indices("nll_loss", x, labels)
     return _reduce(*_likelihoods(x, labels, weight, ignore_index), reduction)
 
@@ -300,10 +283,6 @@ def _reduce(losses: Tensor, total: Tensor, reduction: str) -> Tensor:
     if reduction == "mean":
         return ops.divide(ops.sum(losses), total)
     return reduce_losses(losses, reduction)
-
-
-def _is_share(value: Any) -> Any:
-    return (value >= 0) & (value <= 1)
 
 
 # -- the other cases, composed ---------------------------------------------------------------------
@@ -359,16 +338,6 @@ def _likelihoods(
     return ops.where(valid, losses, 0.0), ops.sum(weights)
 
 
-def _scale_weights(weight: Any, reduction: str) -> Any:
-    """Weights, and for a mean a power of two times them: the square of their sum is in range."""
-    if weight is None or reduction != "mean":
-        return weight
-    w = wrapped(weight)
-    if w.ndim != 1 or not w.size or not w.dtype.inexact:
-        return w
-    return ops.multiply(w, factor_of(ops, ops.abs(detach(w)), (0,)))
-
-
 def _class_weights(x: Tensor, weight: Any, axis: int) -> Tensor:
     w = wrapped(weight)
     if tuple(w.shape) != (x.shape[axis],):
@@ -390,13 +359,12 @@ def _weighted(
     weight: Any,
     ignore_index: int,
     reduction: str,
-    label_smoothing: Any,
+    label_smoothing: float,
 ) -> Tensor:
     axis = min(1, logits.ndim - 1)
     x = log_softmax(logits, axis)
-    weight = _scale_weights(weight, reduction)
     losses, total = _likelihoods(x, target, weight, ignore_index)
-    if isinstance(label_smoothing, Tensor) or label_smoothing:
+    if label_smoothing:
         spread = x
         if weight is not None:
             spread = ops.multiply(x, _reshape_weights(_class_weights(x, weight, axis), x, axis))
@@ -411,7 +379,7 @@ def _weighted(
 
 
 def _with_probabilities(
-    logits: Tensor, target: Tensor, weight: Any, reduction: str, smoothing: Any
+    logits: Tensor, target: Tensor, weight: Any, reduction: str, smoothing: float
 ) -> Tensor:
     if logits.shape != target.shape or target.dtype.complex:
         raise RuntimeError(_misfit("cross_entropy", logits, target))
@@ -420,7 +388,7 @@ def _with_probabilities(
     x = log_softmax(logits, axis)
     # An impossible class that is not the target's either adds nothing, as in 0 log 0.
     x = ops.where(ops.logical_and(ops.equal(target, 0), ops.isinf(x)), 0, x)
-    if isinstance(smoothing, Tensor) or smoothing:
+    if smoothing:
         target = ops.add(ops.multiply(target, 1 - smoothing), smoothing / classes)
     if weight is not None:
         x = ops.multiply(x, _reshape_weights(_class_weights(x, weight, axis), x, axis))

@@ -45,24 +45,6 @@ def look(array: Any, check: Callable[..., None], *settings: Any) -> bool:
     return found
 
 
-def fails(value: Any, holds: Callable[[Any], Any]) -> bool:
-    """Whether a condition fails for a number, or for a Tensor's values if they are `on_host`."""
-    if not isinstance(value, Tensor):
-        return not holds(value)
-    try:
-        look(value._array, check_holds, holds)
-    except ValueError:
-        return True
-    return False
-
-
-def check_holds(values: Any, holds: Callable[[Any], Any]) -> None:
-    """Raise `ValueError` if a condition fails for one of the values."""
-    wrong = values[~holds(values)]
-    if wrong.shape[0]:
-        raise ValueError(f"{wrong[0]} is refused")
-
-
 def pair(name: str, input: Any, target: Any, reduction: str) -> tuple[Tensor, Tensor]:
     """The input and the target of a loss as Tensors of one shape; real, but of `l1_loss`."""
     check_reduction(reduction)
@@ -95,16 +77,6 @@ def weigh_losses(name: str, losses: Tensor, weight: Any, what: str = "weight") -
     return out
 
 
-def is_positive(value: Any) -> Any:
-    """Whether a number, or each of an array, is above 0."""
-    return value > 0
-
-
-def is_not_negative(value: Any) -> Any:
-    """Whether a number, or each of an array, is 0 or above."""
-    return value >= 0
-
-
 def at_least(x: Tensor, least: float) -> Tensor:
     """``x``, or the least value where it is below, with the derivative of ``x`` in both cases."""
     raised = ops.add(ops.subtract(x, detach(x)), least)
@@ -128,9 +100,7 @@ def single_precision(loss: L) -> L:
     @wraps(loss)
     def call(*given: Any, **options: Any) -> Tensor:
         x = given[0] if given else options.get(first)
-        if isinstance(x, Tensor) and not dtype_of(x._array.dtype).narrow:
-            return loss(*given, **options)
-        if x is None or not wrapped(x).dtype.narrow:
+        if x is None or not (hasattr(x, "dtype") and dtype_of(x.dtype).narrow):
             return loss(*given, **options)
         given = given or (options.pop(first),)
         held = [dtype_of(x.dtype) for x in (*given, *options.values()) if hasattr(x, "dtype")]

@@ -6,14 +6,13 @@ from wengert import ops
 from wengert.nn.functional.define import (
     Reduction,
     check_reduction,
-    fails,
-    is_positive,
     real_floating,
     reduce_losses,
     single_precision,
 )
-from wengert.nn.functional.standardised import standardised, units
-from wengert.ops.axes import as_axes, number, operand
+from wengert.nn.functional.normalisation import unit_vectors
+from wengert.nn.functional.standardised import standardised
+from wengert.ops.axes import as_axes, number
 from wengert.ops.linalg import vector_norm
 from wengert.ops.shares import by_float32, wide
 from wengert.tape.tensor import Tensor, wrapped
@@ -45,7 +44,7 @@ def _cosine(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
     if x1.dtype.narrow and x1.dtype is x2.dtype:
         return by_float32(_cosine, x1, x2, dim, eps)  # type: ignore[no-any-return]
     axes = as_axes(dim, x1.ndim)
-    unit1, unit2 = (units(wide(ops, x), axis=axes, eps=eps)[0] for x in (x1, x2))
+    unit1, unit2 = (unit_vectors(wide(ops, x), axes, eps) for x in (x1, x2))
     return ops.sum(ops.multiply(unit1, unit2), axis=axes)
 
 
@@ -96,7 +95,7 @@ def cosine_embedding_loss(
             "cosine_embedding_loss needs inputs (N, D) and a target (N,), or (D,) and (), and got "
             f"{tuple(x.shape)}, {tuple(y.shape)} and {tuple(t.shape)}"
         )
-    limit = operand(margin, x, "cosine_embedding_loss", "margin")
+    limit = number(margin, "cosine_embedding_loss", "margin")
     cosine = _smooth_cosine(x, y)
     apart = ops.clip(ops.subtract(cosine, limit), 0)  # of derivative 1 at 0
     alike = ops.where(ops.equal(t, 1), ops.subtract(1, cosine), 0)
@@ -139,8 +138,8 @@ def triplet_margin_loss(
     """
     check_reduction(reduction)
     one, near, far = (real_floating("triplet_margin_loss", x) for x in (anchor, positive, negative))
-    limit = operand(margin, one, "triplet_margin_loss", "margin")
-    if fails(limit, is_positive):
+    limit = number(margin, "triplet_margin_loss", "margin")
+    if not limit > 0:
         raise ValueError(f"margin must be greater than 0, and is {margin}")
     less, more = (pairwise_distance(one, x, p, eps) for x in (near, far))
     if swap:

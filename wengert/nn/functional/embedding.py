@@ -8,9 +8,6 @@ from wengert.interpreters.batching import as_it_is
 from wengert.nn.functional.classification import check_classes
 from wengert.nn.functional.define import detach, look
 from wengert.ops.axes import number
-from wengert.ops.linalg import vector_norm
-from wengert.ops.shares import divide, wide
-from wengert.tape.grad_mode import no_grad
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -34,29 +31,13 @@ def as_padding(padding_idx: Any, rows: int) -> int | None:
     return at % rows  # type: ignore[no-any-return]
 
 
-def no_sparse(sparse: bool) -> None:
-    """Raise where a sparse gradient is asked for."""
-    if sparse:
-        raise ValueError("embedding: gradients are dense arrays; leave sparse=True out")
-
-
-def embedding(
-    input: Any,
-    weight: Any,
-    padding_idx: int | None = None,
-    max_norm: float | None = None,
-    norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False,
-    sparse: bool = False,
-) -> Tensor:
+def embedding(input: Any, weight: Any, padding_idx: int | None = None) -> Tensor:
     """Look up the rows of a table (V, D), floating or complex, by integer indices of any shape.
 
-    The cotangent of a row is the sum of those of its places in the result, with
-    ``scale_grad_by_freq`` divided by their number, and none for the row ``padding_idx``. Rows that
-    are looked up and have a norm above ``max_norm`` are first scaled to it, in place, which is not
-    recorded; the table is then a leaf. Raises `IndexError` if an index is out of range (checked
-    where `cross_entropy` checks class indices; elsewhere such a row is nan); `ValueError`,
-    `RuntimeError`, `TypeError` if shapes, options or dtypes do not fit.
+    The cotangent of a row is the sum of those of its places in the result, and 0 for the row
+    ``padding_idx``. Raises `IndexError` if an index is out of range (checked where `cross_entropy`
+    checks class indices; elsewhere such a row is nan); `ValueError`, `RuntimeError`, `TypeError` if
+    ``padding_idx``, shapes or dtypes do not fit.
     PyTorch: ``torch.nn.functional.embedding``.
 
     Examples
@@ -66,7 +47,6 @@ def embedding(
     tensor([[5., 6.],
             [1., 2.]])
     """
-    no_sparse(sparse)
     indices, table = wrapped(input), wrapped(weight)
     if not indices.dtype.kind.endswith("integer"):
         raise TypeError(
@@ -76,49 +56,16 @@ def embedding(
     if table.ndim != 2:
         raise RuntimeError(f"'weight' must be 2-D, and is of shape {tuple(table.shape)}")
     rows = table.shape[0]
-    padding, order = as_padding(padding_idx, rows), number(norm_type, "embedding", "norm_type")
+    padding = as_padding(padding_idx, rows)
     checked = look(indices._array, check_rows, rows)
     flat = ops.reshape(indices, (-1,))
-    if max_norm is not None:
-        limit = number(max_norm, "embedding", "max_norm")
-        _limit(table, flat, limit, order)
-    out = ops.take(wide(ops, table) if scale_grad_by_freq else table, flat, axis=0)
-    if scale_grad_by_freq:
-        times = ops.expand_dims(ops.take(_counts(table, flat), flat), axis=1)
-        value = detach(out)
-        out = ops.add(value, divide(ops, ops.subtract(out, value), times))
-        out = ops.astype(out, table.dtype, copy=False)
+    out = ops.take(table, flat, axis=0)
     if padding is not None:
         out = ops.where(ops.expand_dims(ops.equal(flat, padding), axis=1), detach(out), out)
     if not checked:  # libraries take such an index modulo the length, or the last row
         inside = ops.logical_and(ops.greater_equal(flat, 0), ops.less(flat, rows))
         out = ops.where(ops.expand_dims(inside, axis=1), out, math.nan)
     return ops.reshape(out, (*indices.shape, table.shape[1]))
-
-
-def _counts(table: Tensor, flat: Tensor) -> Tensor:
-    """How often each row is looked up."""
-    none = ops.zeros_like(ops.sum(ops.real(detach(table)), axis=1), dtype="int64")
-    return ops.at(none, flat).add(1)
-
-
-def _limit(table: Tensor, flat: Tensor, limit: float, order: float) -> None:
-    """Scale the rows that are looked up, so that none has a larger norm."""
-    if not table.is_leaf:
-        raise RuntimeError(
-            "embedding changes the weight in place for max_norm, and was given a computed one; "
-            "give the parameter itself"
-        )
-    with no_grad():
-        rows = wide(ops, table)  # half precision ends below the norms of its rows
-        # So may any other. Rows over numbers of their own have norms in range.
-        unit = ops.clip(ops.multiply(ops.max(ops.abs(rows), axis=1, keepdims=True), 0.25), 1)
-        near = ops.divide(rows, unit)
-        norms = vector_norm(near, axis=1, keepdims=True, ord=order)
-        given = ops.expand_dims(ops.greater(_counts(table, flat), 0), axis=1)
-        large = ops.logical_and(ops.greater(norms, ops.divide(limit, unit)), given)
-        scale = ops.divide(limit, ops.add(norms, ops.divide(1e-7, unit)))
-        table.copy_(ops.where(large, ops.multiply(near, scale), rows))
 
 
 def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:

@@ -8,7 +8,7 @@ from typing import Any
 from wengert import ops
 from wengert.backends import DTYPES, dtype_of
 from wengert.nn.functional.define import detach, real_floating
-from wengert.nn.functional.standardised import moments, standardised, units
+from wengert.nn.functional.standardised import standardised
 from wengert.ops.axes import as_axes, number, operand
 from wengert.ops.limits import finfo
 from wengert.ops.linalg import vector_norm
@@ -49,13 +49,18 @@ def _standard(
     weight: Tensor | None,
     bias: Tensor | None,
     centred: bool = True,
-) -> Tensor:
-    """Standardised numbers, weighted; of half precision by way of single, as squares overflow."""
+) -> tuple[Tensor, ...]:
+    """Standardised numbers, weighted, and of centred ones the moments before.
+
+    Of half precision it is by way of single, as squares overflow.
+    """
     if 0 in x.shape:  # of nothing there is no mean
-        return _affine(ops.positive(x), weight, bias)
-    if x.dtype.narrow:
-        return _affine(by_float32(_standard, x, axis, eps, None, None, centred), weight, bias)
-    return standardised(x, weight, bias, axis=axis, eps=eps, centred=centred)[0]  # type: ignore[no-any-return]
+        return (_affine(ops.positive(x), weight, bias),)
+    inside = weight is not None and not x.dtype.narrow
+    affine = (weight, bias) if inside else (None, None)
+    out, _, *more = standardised(wide(ops, x), *affine, axis=axis, eps=eps, centred=centred)
+    out = out if inside else _affine(ops.astype(out, x.dtype, copy=False), weight, bias)
+    return out, *more[:2]
 
 
 def _last_axes(name: str, x: Tensor, normalized_shape: int | Sequence[int]) -> tuple[Axes, Axes]:
@@ -96,7 +101,7 @@ def layer_norm(
     shape, axes = _last_axes("layer_norm", x, normalized_shape)
     weight = _fit("layer_norm", x, "weight", weight, shape, shape)
     bias = _fit("layer_norm", x, "bias", bias, shape, shape)
-    return _standard(x, axes, number(eps, "layer_norm", "eps"), weight, bias)
+    return _standard(x, axes, number(eps, "layer_norm", "eps"), weight, bias)[0]
 
 
 def rms_norm(
@@ -123,7 +128,7 @@ def rms_norm(
     taken = DTYPES["float32"] if x.dtype.narrow else x.dtype
     smallest = ops.finfo(taken).eps if eps is None else number(eps, "rms_norm", "eps")
     weight = _fit("rms_norm", x, "weight", weight, shape, shape)
-    return _standard(x, axes, smallest, weight, None, centred=False)
+    return _standard(x, axes, smallest, weight, None, centred=False)[0]
 
 
 def group_norm(
@@ -159,7 +164,7 @@ def group_norm(
     weight = _fit("group_norm", x, "weight", weight, shape[1:2], beside)
     bias = _fit("group_norm", x, "bias", bias, shape[1:2], beside)
     parts = ops.reshape(x, (shape[0], *beside[:2], math.prod(shape[2:])))
-    out = _standard(parts, (2, 3), number(eps, "group_norm", "eps"), weight, bias)
+    out = _standard(parts, (2, 3), number(eps, "group_norm", "eps"), weight, bias)[0]
     return ops.reshape(out, shape)
 
 
@@ -170,20 +175,16 @@ def _by_averages(x: Tensor, mean: Any, var: Any, eps: float) -> Tensor:
     return ops.multiply(centred, ops.astype(scale, x.dtype, copy=False))
 
 
-def _update(x: Tensor, axes: Axes, running: tuple[Any, Any], momentum: Any) -> None:
-    """Move averages, which may be None, towards the statistics of the input's channels.
-
-    These are over ``axes``, the variance without bias, and then averaged over the batch.
-    """
-    if 0 in x.shape:
-        return
-    x = wide(ops, detach(x))
+def _update(
+    moments: Sequence[Tensor], factor: float, running: tuple[Tensor | None, ...], momentum: Any
+) -> None:
+    """Move averages, which may be None, towards the mean and ``factor`` times the variance."""
     momentum = detach(momentum) if isinstance(momentum, Tensor) else momentum
     with no_grad():
-        for average, found in zip(running, moments(x, axis=axes), strict=True):
+        for average, moment, times in zip(running, moments, (1, factor), strict=True):
             if average is None:
                 continue
-            found = ops.mean(found, axis=0) if 0 not in axes else found
+            found = ops.multiply(ops.reshape(detach(moment), (-1,)), times)
             held = wide(ops, average)
             found = ops.astype(found, held.dtype, copy=False)
             moved = ops.add(held, ops.multiply(ops.subtract(found, held), momentum))
@@ -193,50 +194,16 @@ def _update(x: Tensor, axes: Axes, running: tuple[Any, Any], momentum: Any) -> N
             average.copy_(moved)
 
 
-def _with_averages(
-    name: str,
-    x: Tensor,
-    axes: Axes,
-    own: tuple[str, bool],
-    running: tuple[Tensor | None, Tensor | None],
-    affine: tuple[Any, Any],
-    momentum: Any,
-    eps: Any,
-) -> Tensor:
-    """Normalise channels by their own statistics over ``axes``, or by averages.
-
-    The option ``own`` says which; with their own the averages are updated.
-    """
-    for what, average in zip(("running_mean", "running_var"), running, strict=True):
-        if average is not None and tuple(average.shape) != tuple(x.shape[1:2]):
-            raise RuntimeError(
-                f"{name}: {what} should contain {x.shape[1]} elements, one for each channel of an "
-                f"input of shape {tuple(x.shape)}, and is of shape {tuple(average.shape)}"
-            )
-    eps = number(eps, name, "eps")
+def _of_channels(
+    name: str, x: Tensor, weight: Any, bias: Any
+) -> tuple[Tensor | None, Tensor | None]:
+    """Weight and bias, one number for each channel, beside the input."""
     channels = tuple(x.shape[1:2])
     beside = (*channels, *[1] * (x.ndim - 2))
-    weight, bias = (
-        _fit(name, x, what, given, channels, beside)
-        for what, given in zip(("weight", "bias"), affine, strict=True)
+    return (
+        _fit(name, x, "weight", weight, channels, beside),
+        _fit(name, x, "bias", bias, channels, beside),
     )
-    momentum = operand(momentum, x, name, "momentum")
-    option, by_own = own
-    if not by_own:
-        if running[0] is None or running[1] is None:
-            raise RuntimeError(
-                f"{name} needs running_mean and running_var when {option}=False, and got None"
-            )
-        return _affine(_by_averages(x, *running, eps), weight, bias)
-    if math.prod(x.shape[i] for i in axes) == 1:
-        of_batch = "Expected more than 1 value per channel when training"
-        of_member = "Expected more than 1 spatial element when training"
-        expected = of_batch if 0 in axes else of_member
-        raise ValueError(f"{expected}, got input size {[*x.shape]}")
-    out = _standard(x, axes, eps, weight, bias)
-    if running[0] is not None or running[1] is not None:
-        _update(x, axes, running, momentum)
-    return out
 
 
 def batch_norm(
@@ -268,28 +235,39 @@ def batch_norm(
     x = real_floating("batch_norm", input)
     if x.ndim < 2:
         raise RuntimeError(f"batch_norm needs an input (N, C, ...), not one of {tuple(x.shape)}")
-    return _with_averages(
-        *("batch_norm", x, (0, *range(2, x.ndim)), ("training", training)),
-        *((running_mean, running_var), (weight, bias), momentum, eps),
-    )
+    for what, average in (("running_mean", running_mean), ("running_var", running_var)):
+        if average is not None and tuple(average.shape) != tuple(x.shape[1:2]):
+            raise RuntimeError(
+                f"batch_norm: {what} should contain {x.shape[1]} elements, one for each channel of "
+                f"an input of shape {tuple(x.shape)}, and is of shape {tuple(average.shape)}"
+            )
+    eps = number(eps, "batch_norm", "eps")
+    weight, bias = _of_channels("batch_norm", x, weight, bias)
+    momentum = operand(momentum, x, "batch_norm", "momentum")
+    if not training:
+        if running_mean is None or running_var is None:
+            raise RuntimeError(
+                "batch_norm needs running_mean and running_var when training=False, and got None"
+            )
+        return _affine(_by_averages(x, running_mean, running_var, eps), weight, bias)
+    axes = (0, *range(2, x.ndim))
+    if math.prod(x.shape[i] for i in axes) == 1:
+        raise ValueError(
+            f"Expected more than 1 value per channel when training, got input size {[*x.shape]}"
+        )
+    out, *moments = _standard(x, axes, eps, weight, bias)
+    if moments:
+        count = math.prod([x.shape[i] for i in axes])
+        _update(moments, count / (count - 1), (running_mean, running_var), momentum)
+    return out
 
 
-def instance_norm(
-    input: Any,
-    running_mean: Tensor | None = None,
-    running_var: Tensor | None = None,
-    weight: Any = None,
-    bias: Any = None,
-    use_input_stats: bool = True,
-    momentum: float = 0.1,
-    eps: float = 1e-5,
-) -> Tensor:
+def instance_norm(input: Any, *, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
     """Normalise each channel of each member, as `batch_norm` does over the batch.
 
-    With ``use_input_stats`` by the member's own statistics, otherwise by the running ones. Ulyanov,
-    Vedaldi and Lempitsky, "Instance normalization" (2016). The derivative is that of `layer_norm`
-    in each channel. Arguments and errors are those of `batch_norm`.
-    PyTorch: ``torch.nn.functional.instance_norm``.
+    Ulyanov, Vedaldi and Lempitsky, "Instance normalization" (2016). The derivative is that of
+    `layer_norm` in each channel. Arguments and errors are those of `batch_norm`; there are no
+    averages. PyTorch: ``torch.nn.functional.instance_norm``.
 
     Examples
     --------
@@ -302,10 +280,22 @@ def instance_norm(
         raise RuntimeError(
             f"instance_norm needs an input (N, C, L, ...), not one of {tuple(x.shape)}"
         )
-    return _with_averages(
-        *("instance_norm", x, tuple(range(2, x.ndim)), ("use_input_stats", use_input_stats)),
-        *((running_mean, running_var), (weight, bias), momentum, eps),
-    )
+    if math.prod(x.shape[2:]) == 1:
+        raise ValueError(f"Expected more than 1 spatial element, got input size {[*x.shape]}")
+    weight, bias = _of_channels("instance_norm", x, weight, bias)
+    axes = tuple(range(2, x.ndim))
+    return _standard(x, axes, number(eps, "instance_norm", "eps"), weight, bias)[0]
+
+
+def unit_vectors(x: Tensor, axes: Axes, eps: float) -> Tensor:
+    """Vectors over their norms, which are at least ``eps``, by way of vectors of moderate sizes."""
+    if 0 in x.shape:
+        return ops.positive(x)
+    size = ops.max(ops.abs(detach(x)), axis=axes, keepdims=True)
+    size = ops.clip(size, eps)
+    x, least = ops.divide(x, size), ops.divide(eps, size)
+    squares = ops.sum(ops.real(ops.multiply(x, ops.conj(x))), axis=axes, keepdims=True)
+    return ops.divide(x, ops.sqrt(ops.clip(squares, ops.multiply(least, ops.abs(least)))))
 
 
 def normalize(input: Any, p: float = 2.0, dim: int | Axes = 1, eps: float = 1e-12) -> Tensor:
@@ -327,7 +317,7 @@ def normalize(input: Any, p: float = 2.0, dim: int | Axes = 1, eps: float = 1e-1
         return by_float32(normalize, x, order, dim, smallest)  # type: ignore[no-any-return]
     axes = as_axes(dim, len(shape))
     if order == 2 and axes:
-        return units(x, axis=axes, eps=smallest)[0]  # type: ignore[no-any-return]
+        return unit_vectors(x, axes, smallest)
     # A norm may overflow where numbers over it do not: it is scaled to have a reciprocal, too.
     if order and 0 not in shape:
         largest = ops.max(ops.abs(detach(x)), axis=axes, keepdims=True)

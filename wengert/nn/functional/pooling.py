@@ -71,23 +71,17 @@ def _mean(
     padding: Any,
     ceil_mode: bool,
     count_include_pad: bool,
-    divisor_override: int | None,
 ) -> Tensor:
     x, batched = examples(input, count, name)
     if x.dtype.narrow:
-        given = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        given = (kernel_size, stride, padding, ceil_mode, count_include_pad)
         return by_float32(partial(_mean, name, count), input, *given)  # type: ignore[no-any-return]
     lengths = tuple(x.shape[2:])
     size, steps, padded, _, counts = _windows(
         name, lengths, kernel_size, stride, padding, 1, ceil_mode
     )
-    if divisor_override is not None:
-        (divisor_override,) = sizes(divisor_override, 1, name, "divisor_override", -(2**62))
-        if not divisor_override:
-            raise RuntimeError(f"{name}: divisor must be not zero")
-    if divisor_override is not None or (padded == (0,) * count and not ceil_mode):
-        divisor: Any = np.asarray(divisor_override or math.prod(size))
-    else:
+    divisor = np.asarray(math.prod(size))
+    if any(padded) or ceil_mode:
         divisor = np.ones((1,) * count)
         for axis, (n, c, k, s, p) in enumerate(
             zip(lengths, counts, size, steps, padded, strict=True)
@@ -160,7 +154,7 @@ def _maximum(
     padding: Any,
     dilation: Any,
     ceil_mode: bool,
-) -> tuple[Tensor, Tensor]:
+) -> Tensor:
     x, batched = _real_examples(name, count, input)
     found = _windows(name, tuple(x.shape[2:]), kernel_size, stride, padding, dilation, ceil_mode)
     options = (found.size, found.stride, found.padding, found.dilation)
@@ -181,15 +175,13 @@ def _real_examples(name: str, count: int, input: Any) -> tuple[Tensor, bool]:
     return x, batched
 
 
-def _choose_largest(
-    x: Tensor, counts: Sizes, options: Options, batched: bool
-) -> tuple[Tensor, Tensor]:
-    """The largest elements of windows, and their flat indices."""
+def _choose_largest(x: Tensor, counts: Sizes, options: Options, batched: bool) -> Tensor:
+    """The largest elements of windows."""
     lead = tuple(x.shape[:2])
     where = window_argmax(x, counts=counts, options=options)
     rows = ops.reshape(x, (*lead, math.prod(x.shape[2:])))
     found = ops.take_along_axis(rows, ops.reshape(where, (*lead, math.prod(counts))), axis=2)
-    return unbatch(ops.reshape(found, (*lead, *counts)), batched), unbatch(where, batched)
+    return unbatch(ops.reshape(found, (*lead, *counts)), batched)
 
 
 # -- the functions --------------------------------------------------------------------------------
@@ -217,10 +209,8 @@ def avg_pool1d(
     >>> wg.nn.functional.avg_pool1d(wg.asarray([[[1.0, 2.0, 3.0, 4.0]]]), 2)
     tensor([[[1.5000, 3.5000]]])
     """
-    return _mean(
-        *("avg_pool1d", 1, input, kernel_size, stride, padding),
-        *(ceil_mode, count_include_pad, None),
-    )
+    options = (kernel_size, stride, padding, ceil_mode, count_include_pad)
+    return _mean("avg_pool1d", 1, input, *options)
 
 
 def avg_pool2d(
@@ -230,23 +220,20 @@ def avg_pool2d(
     padding: _Size = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
-    divisor_override: int | None = None,
 ) -> Tensor:
     """Means of an image's windows.
 
     The input is of shape (N, C, H, W) or (C, H, W), and the result of shape (N, C, rows, columns).
-    Sums are divided by ``divisor_override``, if it is given. Cotangents, options and errors are
-    those of `avg_pool1d`. PyTorch: ``torch.nn.functional.avg_pool2d``.
+    Cotangents, options and errors are those of `avg_pool1d`.
+    PyTorch: ``torch.nn.functional.avg_pool2d``.
 
     Examples
     --------
     >>> wg.nn.functional.avg_pool2d(wg.ones((1, 3, 8, 8)), 2, stride=1).shape
     (1, 3, 7, 7)
     """
-    return _mean(
-        *("avg_pool2d", 2, input, kernel_size, stride, padding),
-        *(ceil_mode, count_include_pad, divisor_override),
-    )
+    options = (kernel_size, stride, padding, ceil_mode, count_include_pad)
+    return _mean("avg_pool2d", 2, input, *options)
 
 
 def max_pool1d(
@@ -255,23 +242,22 @@ def max_pool1d(
     stride: _Size | None = None,
     padding: _Size = 0,
     dilation: _Size = 1,
+    *,  # in PyTorch's class return_indices comes first
     ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
+) -> Tensor:
     """Maxima of a signal's windows.
 
     The input is real, of shape (N, C, L), or (C, L) for one example, the result of shape
     (N, C, places). A cotangent goes to the first of equal maxima, in an image row by row. A window
-    with a nan gives nan. With ``return_indices`` a pair, with int64 indices into a channel. Errors
-    are those of `avg_pool1d`. PyTorch: ``torch.nn.functional.max_pool1d``.
+    with a nan gives nan. Errors are those of `avg_pool1d`.
+    PyTorch: ``torch.nn.functional.max_pool1d``.
 
     Examples
     --------
     >>> wg.nn.functional.max_pool1d(wg.asarray([[[1.0, 5.0, 3.0, 4.0]]]), 2)
     tensor([[[5., 4.]]])
     """
-    found = _maximum("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode)
-    return found if return_indices else found[0]
+    return _maximum("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def max_pool2d(
@@ -280,9 +266,9 @@ def max_pool2d(
     stride: _Size | None = None,
     padding: _Size = 0,
     dilation: _Size = 1,
+    *,  # in PyTorch's class return_indices comes first
     ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
+) -> Tensor:
     """Maxima of an image's windows.
 
     The input is of shape (N, C, H, W) or (C, H, W), and the result of shape (N, C, rows, columns).
@@ -294,8 +280,7 @@ def max_pool2d(
     >>> wg.nn.functional.max_pool2d(wg.ones((1, 3, 8, 8)), 2).shape
     (1, 3, 4, 4)
     """
-    found = _maximum("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode)
-    return found if return_indices else found[0]
+    return _maximum("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def adaptive_avg_pool1d(input: Any, output_size: _Size) -> Tensor:
@@ -326,12 +311,10 @@ def adaptive_avg_pool2d(input: Any, output_size: _Size | tuple[int | None, ...] 
     return _adaptive_mean("adaptive_avg_pool2d", 2, input, output_size)
 
 
-def adaptive_max_pool2d(
-    input: Any, output_size: _Size | tuple[int | None, ...] | None, return_indices: bool = False
-) -> Any:
+def adaptive_max_pool2d(input: Any, output_size: _Size | tuple[int | None, ...] | None) -> Tensor:
     """Maxima of as many windows of an image as are asked for; see `adaptive_avg_pool2d`.
 
-    Cotangents, indices and errors are those of `max_pool2d`.
+    Cotangents and errors are those of `max_pool2d`.
     PyTorch: ``torch.nn.functional.adaptive_max_pool2d``.
 
     Examples
@@ -341,5 +324,4 @@ def adaptive_max_pool2d(
     """
     x, batched = _real_examples("adaptive_max_pool2d", 2, input)
     counts = _adaptive_counts("adaptive_max_pool2d", tuple(x.shape[2:]), output_size)
-    found = _choose_largest(x, counts, None, batched)
-    return found if return_indices else found[0]
+    return _choose_largest(x, counts, None, batched)

@@ -8,9 +8,6 @@ from wengert import ops
 from wengert.nn.functional.define import (
     Reduction,
     at_least,
-    fails,
-    is_not_negative,
-    is_positive,
     look,
     pair,
     reduce_losses,
@@ -61,9 +58,9 @@ def huber_loss(
 ) -> Tensor:
     r"""Huber's loss: :math:`d^2/2` for :math:`|d| < \delta`, else :math:`\delta (|d| - \delta/2)`.
 
-    Derivative by :math:`d = x - y`: :math:`d`, and farther :math:`\delta \operatorname{sign} d`. A
-    Tensor :math:`\delta` is differentiated too. Raises `ValueError` if the shapes differ, or
-    ``delta`` is not positive. PyTorch: ``torch.nn.functional.huber_loss``.
+    Derivative by :math:`d = x - y`: :math:`d`, and farther :math:`\delta \operatorname{sign} d`.
+    Raises `ValueError` if the shapes differ, or ``delta`` is not positive.
+    PyTorch: ``torch.nn.functional.huber_loss``.
 
     Examples
     --------
@@ -72,16 +69,15 @@ def huber_loss(
     tensor([0.1250, 2.5000])
     """
     difference = _difference("huber_loss", input, target, reduction)
-    delta = operand(delta, difference, "huber_loss", "delta")
-    if fails(delta, is_positive):
+    end = number(delta, "huber_loss", "delta")
+    if not end > 0:
         raise ValueError("huber_loss does not support non-positive values for delta.")
-    return reduce_losses(_huber(difference, delta), reduction)
+    return reduce_losses(_huber(difference, end), reduction)
 
 
-def _huber(difference: Tensor, delta: Any) -> Tensor:
+def _huber(difference: Tensor, delta: float) -> Tensor:
     # With m, which is d clipped to [-delta, delta], both formulas are d m - m^2 / 2.
-    lowest = ops.negative(delta) if isinstance(delta, Tensor) else -delta
-    near = ops.clip(difference, lowest, delta)
+    near = ops.clip(difference, -delta, delta)
     return ops.multiply(near, ops.subtract(difference, ops.multiply(near, 0.5)))
 
 
@@ -91,9 +87,9 @@ def smooth_l1_loss(
 ) -> Tensor:
     r"""Absolute error, smooth near 0: :math:`d^2 / 2\beta` and, farther, :math:`|d| - \beta/2`.
 
-    Derivative by :math:`d = x - y`: :math:`d / \beta`, and farther :math:`\operatorname{sign} d`. A
-    Tensor :math:`\beta` is differentiated too; 0 gives the absolute error. Raises `ValueError` if
-    the shapes differ, or ``beta`` is negative. PyTorch: ``torch.nn.functional.smooth_l1_loss``.
+    Derivative by :math:`d = x - y`: :math:`d / \beta`, and farther :math:`\operatorname{sign} d`.
+    With 0 for :math:`\beta` it is the absolute error. Raises `ValueError` if the shapes differ, or
+    ``beta`` is negative. PyTorch: ``torch.nn.functional.smooth_l1_loss``.
 
     Examples
     --------
@@ -102,20 +98,11 @@ def smooth_l1_loss(
     tensor([0.1250, 2.5000])
     """
     difference = _difference("smooth_l1_loss", input, target, reduction)
-    beta = operand(beta, difference, "smooth_l1_loss", "beta")
-    if fails(beta, is_not_negative):
+    end = number(beta, "smooth_l1_loss", "beta")
+    if not end >= 0:
         raise ValueError(f"smooth_l1_loss does not support negative values for beta, got {beta}")
-    if not isinstance(beta, Tensor):
-        if beta == 0:
-            return reduce_losses(ops.abs(difference), reduction)
-        return reduce_losses(ops.divide(_huber(difference, beta), beta), reduction)
-    # The same as above, without dividing the result by beta: the derivative with respect to a small
-    # beta would lose all digits. The quotient is not computed where |d| >= beta: it may overflow.
-    far = ops.greater_equal(ops.abs(difference), beta)
-    share = ops.divide(ops.where(far, 0, difference), ops.where(far, 1, beta))
-    share = ops.where(far, ops.sign(difference), share)
-    half = ops.multiply(ops.multiply(share, beta), 0.5)
-    return reduce_losses(ops.multiply(share, ops.subtract(difference, half)), reduction)
+    losses = ops.divide(_huber(difference, end), end) if end else ops.abs(difference)
+    return reduce_losses(losses, reduction)
 
 
 @single_precision

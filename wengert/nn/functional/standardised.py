@@ -1,18 +1,16 @@
-"""What normalisations have in common: numbers over the root of their mean square, and moments."""
+"""What normalisations have in common: numbers over the root of their mean square."""
 
 import math
 from functools import reduce
 from typing import Any
 
-from wengert.backends import dtype_of
-from wengert.interpreters.batching import along, by_composite
+from wengert.interpreters.batching import by_composite
 from wengert.nn.functional.define import share
 from wengert.nn.kernels import numpy_normalisations as numpy_normalisations
 from wengert.ops.euclidean import length
-from wengert.ops.limits import finfo
 from wengert.tape.primitive import Primitive
 
-__all__ = ["moments", "standardised", "units"]
+__all__ = ["standardised"]
 
 Axes = tuple[int, ...]
 
@@ -21,113 +19,91 @@ def _mean(xp: Any, x: Any, axis: Axes) -> Any:
     return xp.mean(x, axis=axis, keepdims=True)
 
 
-def _deviations(xp: Any, x: Any, axis: Axes) -> Any:
-    """An array less its mean: a projection, which is its own tangent and cotangent."""
-    return x - _mean(xp, x, axis)
-
-
 def _composite(
     xp: Any, x: Any, weight: Any, bias: Any, *, axis: Axes, eps: float, centred: bool
 ) -> tuple[Any, ...]:
-    if centred:
-        x = _deviations(xp, x, axis)
+    mean = _mean(xp, x, axis)
+    x = x - mean if centred else x
     number = math.prod([x.shape[i] for i in axis])
     root = length(xp, x, axis=axis, keepdims=True, share=number**-0.5)
     inverse = xp.divide(1, xp.hypot(root, xp.full_like(root, eps**0.5)))
-    out = x * inverse
-    out = out if weight is None else out * weight
-    out = out if bias is None else out + bias
-    return (out, inverse, x) if centred else (out, inverse)
+    y, more = x * inverse, (inverse, *([mean, xp.square(root)] if centred else []))
+    if weight is None:
+        return y, *more
+    return y * weight if bias is None else y * weight + bias, *more, y
 
 
-def _slope(xp: Any, mean: Any, inverse: Any) -> Any:
-    """The tangent of the inverse for the mean of products of numbers and tangents.
-
-    The cube of the inverse would leave the range of single precision for numbers of 10^13.
-    """
-    return -reduce(xp.multiply, (mean, inverse, inverse, inverse))
+def _project(xp: Any, g: Any, y: Any, inverse: Any, axis: Axes, centred: bool) -> Any:
+    """The cotangent of the input, and the tangent of the numbers ``y``: the map is symmetric."""
+    found = g * inverse - y * (_mean(xp, g * y, axis) * inverse)
+    return found - _mean(xp, g, axis) * inverse if centred else found
 
 
-def _project_tangent(xp: Any, t: Any, x: Any, inverse: Any, axis: Axes) -> tuple[Any, Any]:
-    """The tangent of standardised numbers, and that of the inverse."""
-    slope = _mean(xp, t * x, axis) * inverse * inverse
-    found = (t - x * slope) * inverse
-    return found, -(slope * inverse)
+share(
+    "standardised_cotangent",
+    lambda xp, g, y, weight, inverse, *, axis, centred: _project(
+        xp, g if weight is None else g * weight, y, inverse, axis, centred
+    ),
+)
+share("standardised_by_weight", lambda xp, g, y, *, axis, shape: g * y)
 
 
-def _cotangent(
-    xp: Any, g: Any, x: Any, weight: Any, inverse: Any, *, axis: Axes, centred: bool
-) -> Any:
-    g = g if weight is None else g * weight
-    found = _project_tangent(xp, g, x, inverse, axis)[0]
-    return _deviations(xp, found, axis) if centred else found
+def _numbers(weight: Any, out: Any) -> Any:
+    return out[0] if weight is None else out[-1]
 
 
-def _weight_cotangent(
-    xp: Any, g: Any, x: Any, inverse: Any, *, axis: Axes, shape: tuple[int, ...]
-) -> Any:
-    return g * x * inverse
-
-
-share("standardised_cotangent", _cotangent)
-share("standardised_by_weight", _weight_cotangent)
-
-
-def _by_x(xp: Any, g: Any, x: Any, weight: Any, out: Any, axis: Axes, centred: bool) -> Any:
-    inverse = out[1]
+def _by_x(xp: Any, g: Any, weight: Any, out: Any, axis: Axes, centred: bool) -> Any:
+    y, inverse, options = _numbers(weight, out), out[1], {"axis": axis, "centred": centred}
+    number = math.prod([y.shape[i] for i in axis])
     found = []
-    if centred:
-        x = out[2]
-        if g[2] is not None:
-            found.append(_deviations(xp, g[2], axis))
-    if g[0] is not None:
-        of_out = xp.standardised_cotangent(g[0], x, weight, inverse, axis=axis, centred=centred)
-        found.append(of_out)
+    for by_y, factor in ((g[0], weight), (None if weight is None else g[-1], None)):
+        if by_y is not None:
+            found.append(xp.standardised_cotangent(by_y, y, factor, inverse, **options))
     if g[1] is not None:
-        number = math.prod([x.shape[i] for i in axis])
-        found.append(x * _slope(xp, g[1] / number, inverse))
+        found.append(y * (g[1] * (-1 / number) * inverse * inverse))
+    if centred and g[2] is not None:
+        found.append(xp.broadcast_to(g[2] / number, y.shape))
+    if centred and g[3] is not None:
+        found.append(y * (g[3] * (2 / number) / inverse))
     return reduce(xp.add, found)
 
 
-def _zeros(xp: Any, shape: Any, x: Any) -> Any:
-    return xp.zeros(tuple(shape), dtype=x.dtype, device=xp.device(x))
+def _zeros(xp: Any, shape: Any, like: Any) -> Any:
+    return xp.zeros(tuple(shape), dtype=like.dtype, device=xp.device(like))
 
 
-def _by_weight(
-    xp: Any, g: Any, x: Any, weight_shape: Any, out: Any, axis: Axes, centred: bool
-) -> Any:
+def _by_weight(xp: Any, g: Any, weight_shape: Any, out: Any, axis: Axes) -> Any:
     if g[0] is None:
-        return _zeros(xp, weight_shape, x)
-    x, shape = out[2] if centred else x, tuple(weight_shape)
-    return xp.standardised_by_weight(g[0], x, out[1], axis=axis, shape=shape)
+        return _zeros(xp, weight_shape, out[1])
+    return xp.standardised_by_weight(g[0], out[-1], axis=axis, shape=tuple(weight_shape))
 
 
-def _by_bias(xp: Any, g: Any, x: Any, bias_shape: Any) -> Any:
-    return _zeros(xp, bias_shape, x) if g[0] is None else g[0]
+def _by_bias(xp: Any, g: Any, bias_shape: Any, out: Any) -> Any:
+    return _zeros(xp, bias_shape, out[1]) if g[0] is None else g[0]
 
 
-def _of_x(
-    xp: Any, t: Any, x: Any, weight: Any, out: Any, axis: Axes, centred: bool
-) -> tuple[Any, ...]:
-    inverse = out[1]
-    if centred:
-        x, t = out[2], _deviations(xp, t, axis)
-    found, slope = _project_tangent(xp, t, x, inverse, axis)
-    found = found if weight is None else found * weight
-    return (found, slope, t) if centred else (found, slope)
+def _of_x(xp: Any, t: Any, weight: Any, out: Any, axis: Axes, centred: bool) -> tuple[Any, ...]:
+    y, inverse = _numbers(weight, out), out[1]
+    slope = _mean(xp, t * y, axis)
+    found = _project(xp, t, y, inverse, axis, centred)
+    more = (
+        -(slope * inverse * inverse),
+        *([_mean(xp, t, axis), slope * 2 / inverse] if centred else []),
+    )
+    return (found, *more) if weight is None else (found * weight, *more, found)
 
 
-def _of_weight(xp: Any, t: Any, x: Any, out: Any, centred: bool) -> tuple[Any, ...]:
-    x = out[2] if centred else x
-    return x * out[1] * t, *map(xp.zeros_like, out[1:])
+def _of_weight(xp: Any, t: Any, out: Any) -> tuple[Any, ...]:
+    return out[-1] * t, *map(xp.zeros_like, out[1:])
 
 
 def _of_bias(xp: Any, t: Any, out: Any) -> tuple[Any, ...]:
     return xp.broadcast_to(t, tuple(out[0].shape)), *map(xp.zeros_like, out[1:])
 
 
-# Beside the numbers, one over the root, and the numbers less their mean, are results for the
-# rules' sake. Weight and bias take part, since they cost no pass where they are a row's.
+# Beside the numbers, one over the root is a result for the rules' sake, as are the numbers without
+# their weight; the mean and the variance, of centred numbers, are for averages over batches.
+# A bias comes with a weight.
 standardised = Primitive(
     "standardised",
     ("x", "weight", "bias"),
@@ -137,62 +113,4 @@ standardised = Primitive(
     several=True,
     dtypes="real floating",
     batch=by_composite,
-).bind
-
-
-def _units(xp: Any, x: Any, *, axis: Axes, eps: float) -> tuple[Any, Any]:
-    number = math.prod([x.shape[i] for i in axis])
-    # A norm may overflow where its share does not; XLA's quotients by the largest numbers are 0.
-    share = number**-0.5 / 4 if number >= 1 else 1.0
-    root = length(xp, x, axis=axis, keepdims=True, share=share)
-    root = xp.maximum(root, xp.full_like(root, eps * share))
-    return x / root * share, share / root
-
-
-def _is_longer(inverse: Any, eps: float) -> Any:
-    """Whether norms are above the epsilon, up to the rounding of one over it."""
-    return inverse * eps < 1 - 8 * finfo(dtype_of(inverse.dtype)).eps
-
-
-def _unit_tangent(xp: Any, t: Any, out: Any, axis: Axes, eps: float) -> tuple[Any, Any]:
-    """The tangents of unit vectors and of the inverse; the first is its own cotangent."""
-    x, inverse = out
-    along = xp.sum(xp.real(t * xp.conj(x)), axis=axis, keepdims=True)
-    along = xp.where(_is_longer(inverse, eps), along, 0)
-    found = (t - x * along) * inverse
-    return found, -(along * inverse * inverse)
-
-
-def _unit_by_x(xp: Any, g: Any, out: Any, axis: Axes, eps: float) -> Any:
-    x, inverse = out
-    found = []
-    if g[0] is not None:
-        found.append(_unit_tangent(xp, g[0], out, axis, eps)[0])
-    if g[1] is not None:
-        slope = -g[1] * inverse * inverse
-        slope = xp.where(_is_longer(inverse, eps), slope, 0)
-        found.append(x * slope)
-    return reduce(xp.add, found)
-
-
-# Vectors over their norms, which are at least an epsilon; and one over that, for the rules' sake.
-units = Primitive(
-    "units",
-    ("x",),
-    {"x": _unit_by_x},
-    jvps={"x": _unit_tangent},
-    composite=_units,
-    several=True,
-    dtypes="floating",
-    batch=by_composite,
-).bind
-
-# The mean, and the variance without bias, which averages over batches are made of.
-moments = Primitive(
-    "moments",
-    ("x",),
-    composite=lambda xp, x, *, axis: (xp.mean(x, axis=axis), xp.var(x, axis=axis, correction=1)),
-    several=True,
-    dtypes="real floating",
-    batch=along(),
 ).bind

@@ -30,11 +30,10 @@ def _norm_on_host(arrays: list[Any]) -> Any:
     dtype = arrays[0].dtype
     if any(type(x) is not np.ndarray or x.dtype != dtype for x in arrays) or dtype.char not in "fd":
         return None
-    flat = [x.reshape(-1) for x in arrays]
     with np.errstate(all="ignore"):
-        squares = np.asarray([np.dot(x, x) for x in flat])
+        squares = np.asarray([np.vdot(x, x) for x in arrays])
     high, low, _ = SCALES[dtype.itemsize]
-    sizes = np.asarray([len(x) for x in flat])
+    sizes = np.asarray([x.size for x in arrays])
     if not ((squares > sizes * 4.0**low) & (squares < 4.0**high)).all():
         return None
     return vector_norm(untracked(np.sqrt(squares)))
@@ -51,16 +50,12 @@ def _euclidean_norm(x: Tensor) -> Tensor:
 
 
 def get_total_norm(
-    tensors: Tensor | Iterable[Tensor],
-    norm_type: float | Literal["inf"] = 2.0,
-    error_if_nonfinite: bool = False,
+    tensors: Tensor | Iterable[Tensor], norm_type: float | Literal["inf"] = 2.0
 ) -> Tensor:
     """Return the norm of all elements of several Tensors together, a 0-d Tensor.
 
     ``norm_type`` is the p of `linalg.vector_norm`, or ``"inf"``; of order 0 or below it is the norm
-    of the Tensors' norms. Half precision has its norm in float32, and no Tensors have zero. With
-    ``error_if_nonfinite`` an infinite or undefined norm, which is read from the device then, is a
-    `RuntimeError`.
+    of the Tensors' norms. Half precision has its norm in float32, and no Tensors have zero.
 
     Examples
     --------
@@ -74,36 +69,28 @@ def get_total_norm(
         filled = [x for x in held if x.size]
         if not filled:
             return ops.asarray(0.0)
-        total = _norm_on_host([x._array for x in filled]) if order == 2 else None
-        if total is None and order == 2 and all(x.dtype.inexact for x in filled):
-            if filled[0].backend.name == "numpy":
-                total = vector_norm(ops.stack([_euclidean_norm(x) for x in filled]))
-            else:  # where a call costs more than a copy
-                total = vector_norm(ops.concat([ops.reshape(wide(ops, x), -1) for x in filled]))
-        elif total is None:
+        if order != 2 or not all(x.dtype.inexact for x in filled):
             norms = [vector_norm(wide(ops, x), ord=order) for x in filled]
-            total = vector_norm(ops.stack(norms), ord=order)
-        if error_if_nonfinite and not math.isfinite(total.item()):
-            raise RuntimeError(
-                f"The total norm of order {order} for gradients from `parameters` is "
-                "non-finite, so it cannot be clipped. To disable this error and scale the "
-                "gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
-            )
-        return total
+            return vector_norm(ops.stack(norms), ord=order)
+        if (total := _norm_on_host([x._array for x in filled])) is not None:
+            return total  # type: ignore[no-any-return]
+        if filled[0].backend.name == "numpy":
+            return vector_norm(ops.stack([_euclidean_norm(x) for x in filled]))
+        # Where a call costs more than a copy.
+        return vector_norm(ops.concat([ops.reshape(wide(ops, x), -1) for x in filled]))
 
 
 def clip_grad_norm_(
     parameters: Tensor | Iterable[Tensor],
     max_norm: float,
     norm_type: float | Literal["inf"] = 2.0,
-    error_if_nonfinite: bool = False,
 ) -> Tensor:
     r"""Scale gradients so that their norm together is at most ``max_norm``.
 
     All are multiplied by :math:`\min(1, c / (n + 10^{-6}))` with the bound :math:`c` and the norm
     :math:`n` of `get_total_norm`, which is returned. By an infinite norm they are nan. A gradient
     that comes twice counts once, where PyTorch scales it twice. Parameters without a gradient are
-    passed over. Raises `RuntimeError` before a change for a norm that should be finite.
+    passed over.
 
     Examples
     --------
@@ -117,7 +104,7 @@ def clip_grad_norm_(
     max_norm, norm_type = as_number(max_norm, "max_norm"), as_number(norm_type, "norm_type")
     with no_grad():
         gradients = _gradients("clip_grad_norm_", parameters)
-        total = get_total_norm(gradients, norm_type, error_if_nonfinite)
+        total = get_total_norm(gradients, norm_type)
         norm: Any = total._array  # of which an infinite one makes no gradient 0 in silence
         if type(norm) in (np.ndarray, np.float32, np.float64):
             norm = math.nan if math.isinf(norm) else norm

@@ -34,54 +34,36 @@ class ParametrizationList(ModuleList[Module]):
         return self[0](*originals)  # type: ignore[no-any-return]
 
 
-class Parametrized:
-    """What is put before the class of a module that has computed weights."""
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Make no announcement: this is no new class of the user's."""
-
-    def __getattr__(self, name: str) -> Any:
-        if (found := _find_parametrization(self, name)) is not None:
-            return found()
-        if (own := getattr(super(), "__getattr__", None)) is not None:  # the user's class has one
-            return own(name)
-        raise AttributeError(
-            f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
-        )
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if _find_parametrization(self, name):
-            raise AttributeError(f"{name!r} is computed: call remove_parametrizations first")
-        super().__setattr__(name, value)
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        reduced: Any = super().__reduce_ex__(protocol)
-        make, args, *rest = reduced
-        if not args or args[0] is not type(self):
-            return reduced
-        return _make_copy, (make, type(self).__bases__[1], *args[1:]), *rest
-
-
-def _parametrize_class(cls: Any) -> Any:
-    """Return the class of a class's modules that have computed weights."""
-    if "_parametrized" not in vars(cls):
-        space = {name: getattr(cls, name) for name in ("__doc__", "__module__", "__qualname__")}
-        make: Any = type(cls)
-        cls._parametrized = make(f"Parametrized{cls.__name__}", (Parametrized, cls), space)
-    return cls._parametrized
-
-
-def _make_copy(make: Any, cls: type[Module], *args: Any) -> Any:
-    module = make(cls, *args)
-    module.__class__ = _parametrize_class(cls)
-    return module
-
-
-def _find_parametrization(module: Any, name: str) -> ParametrizationList | None:
+def _find_parametrization(module: Module, name: str) -> ParametrizationList | None:
     """What computes a weight of a module, if that is computed."""
-    lists = module.__dict__.get("parametrizations")
-    found = lists.__dict__.get(name) if isinstance(module, Parametrized) and lists else None
+    found = vars(vars(module).get("parametrizations", module)).get(name)
     return found if isinstance(found, ParametrizationList) else None
+
+
+def _computed(name: str) -> property:
+    """The attribute of a class by which each use of a weight computes it."""
+
+    def compute(module: Any) -> Tensor:
+        return module.parametrizations[name]()  # type: ignore[no-any-return]
+
+    def refuse(module: Any, value: Any) -> None:
+        raise AttributeError(f"{name!r} is computed: call remove_parametrizations first")
+
+    return property(compute, refuse)
+
+
+def _set_parametrizations(module: Any, lists: dict[str, Any]) -> None:
+    """Let these weights of a module be computed, and no others, by a class of its own."""
+    cls: Any = type(module)
+    if "parametrizations" in vars(module):
+        del module.parametrizations  # another one, since copies have this one
+        cls = cls.__bases__[0]
+    if lists:
+        module.add_module("parametrizations", ModuleDict(lists))
+        space: dict[str, Any] = {name: getattr(cls, name) for name in ("__doc__", "__module__")}
+        space |= {name: _computed(name) for name in lists}
+        cls = type(cls)(f"Parametrized{cls.__name__}", (cls,), space)
+    module.__class__ = cls
 
 
 def _parameter(module: Module, name: str) -> Parameter:
@@ -99,11 +81,8 @@ def _compute(module: Module, name: str, norm: Module, *parts: Tensor) -> Module:
     norm.train(module.training)
     made = ParametrizationList(norm, _parameter(module, name), *parts)
     delattr(module, name)
-    if not isinstance(module, Parametrized):
-        module.__class__ = _parametrize_class(type(module))
-        module.add_module("parametrizations", ModuleDict())
-    lists = module.__dict__["parametrizations"]
-    module.parametrizations = ModuleDict([*lists.items(), (name, made)])  # not that of copies
+    lists: Any = vars(module).get("parametrizations", {})
+    _set_parametrizations(module, {**dict(lists.items()), name: made})
     return module
 
 
@@ -129,13 +108,8 @@ def remove_parametrizations(module: Module, tensor_name: str) -> Module:
         first = Parameter(value, requires_grad=first.requires_grad)
     else:
         first._array = value._array
-    lists = dict(module.__dict__["parametrizations"].items())
-    del lists[tensor_name]
-    if lists:
-        module.parametrizations = ModuleDict(lists)
-    else:
-        delattr(module, "parametrizations")
-        module.__class__ = type(module).__bases__[1]
+    lists: Any = vars(module)["parametrizations"]
+    _set_parametrizations(module, {k: one for k, one in lists.items() if k != tensor_name})
     module.register_parameter(tensor_name, first)
     return module
 

@@ -1,7 +1,7 @@
 """Sequences of different lengths, by PyTorch's names: padded to one Tensor, or packed."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,9 +46,8 @@ def pad_sequence(
     sequences: Sequence[Any],
     batch_first: bool = False,
     padding_value: float = 0.0,
-    padding_side: Literal["left", "right"] = "right",
 ) -> Tensor:
-    """Stack sequences of different lengths, padded to that of the longest.
+    """Stack sequences of different lengths, padded at their ends to that of the longest.
 
     The result has the shape (T, N, ...), or (N, T, ...) with ``batch_first``.
 
@@ -58,17 +57,13 @@ def pad_sequence(
     tensor([[1., 1., 1.],
             [1., 0., 0.]])
     """
-    if padding_side not in ("left", "right"):
-        raise ValueError(f"padding_side is 'left' or 'right', and not {padding_side!r}")
     parts = [*map(wrapped, sequences)]
     if not parts or not all(part.ndim for part in parts):
         raise RuntimeError("pad_sequence needs sequences, each of at least one axis")
     length = max(part.shape[0] for part in parts)
     padded = []
     for part in parts:
-        missing = length - part.shape[0]
-        ends = (missing, 0) if padding_side == "left" else (0, missing)
-        widths = [ends, *[(0, 0)] * (part.ndim - 1)]
+        widths = [(0, length - part.shape[0]), *[(0, 0)] * (part.ndim - 1)]
         is_whole = not part.dtype.inexact and float(padding_value).is_integer()
         value = int(padding_value) if is_whole else padding_value  # 0.0 pads integers with 0
         padded.append(ops.pad(part, widths, constant_values=value))
@@ -128,15 +123,9 @@ def pack_sequence(sequences: Sequence[Any], enforce_sorted: bool = True) -> Pack
 
 
 def pad_packed_sequence(
-    sequence: PackedSequence,
-    batch_first: bool = False,
-    padding_value: float = 0.0,
-    total_length: int | None = None,
+    sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0
 ) -> tuple[Tensor, Tensor]:
     """Undo `pack_padded_sequence`: return the padded Tensor, and the lengths.
-
-    The result has ``total_length`` steps, by default those of the longest sequence. Raises
-    `ValueError` if these are more.
 
     Examples
     --------
@@ -146,10 +135,7 @@ def pad_packed_sequence(
             [1., 0.]]), tensor([2, 1]))
     """
     data, sizes, _, back = sequence
-    longest, width = len(sizes), sizes[0]
-    steps = longest if total_length is None else total_length
-    if steps < longest:
-        raise ValueError(f"total_length={steps} is less than {longest}, the longest sequence's")
+    steps, width = len(sizes), sizes[0]
     places = np.full((steps, width), sum(sizes))  # that of the row of padding
     for t, (start, size) in enumerate(zip(np.cumsum((0, *sizes)), sizes, strict=False)):
         places[t, :size] = np.arange(start, start + size)

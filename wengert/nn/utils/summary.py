@@ -5,7 +5,6 @@ from contextlib import ExitStack, suppress
 from typing import Any
 
 from wengert import ops
-from wengert.backends import as_dtype
 from wengert.func.trees import tree_leaves
 from wengert.nn.conversion import convert
 from wengert.nn.module import Module
@@ -15,21 +14,13 @@ from wengert.tape.tensor import Tensor, untracked
 _HEAD = ("Layer", "Output shape", "Parameters", "Trainable")
 
 
-def summary(
-    model: Module,
-    input_shape: Sequence[Any] | None = None,
-    input_data: Any = None,
-    dtype: Any = None,
-) -> str:
+def summary(model: Module, input_shape: Sequence[int] | None = None, input_data: Any = None) -> str:
     """Return a table of all modules: their outputs' shapes and their own parameters.
 
-    The model is called once, in evaluation mode and unrecorded, with zeros or what is given. Its
-    modes and hooks are afterwards as they were. A parameter that is used in several places counts
-    where it is found first, and a module that is listed again is marked as shared.
-
-    ``input_shape`` is the shape of the input, or of each of several, of ``dtype``, by default that
-    of the first parameter. ``input_data`` is the input itself; a tuple for several. Without both
-    the model is not called, and shapes are left out.
+    The model is called once, in evaluation mode and unrecorded, with ``input_data``, a tuple for
+    several inputs, or with zeros of ``input_shape``. Without both it is not called, and shapes are
+    left out. Its modes and hooks are afterwards as they were. A parameter that is used in several
+    places counts where it is found first, and a module that is listed again is marked as shared.
 
     Examples
     --------
@@ -48,11 +39,11 @@ def summary(
         raise TypeError(f"summary takes a Module, not {type(model).__name__}")
     if input_shape is not None and input_data is not None:
         raise ValueError("summary takes input_shape or input_data, not both")
+    if input_shape is not None:
+        input_data = _zeros(model, tuple(input_shape))
     shapes: dict[int, list[str]] = {}
     if input_data is not None:
         _call(model, input_data if isinstance(input_data, tuple) else (input_data,), shapes)
-    elif input_shape is not None:
-        _call(model, [_zeros(model, shape, dtype) for shape in _shapes(input_shape)], shapes)
     lines = [_HEAD, *_rows(model, shapes)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     written = [
@@ -68,24 +59,12 @@ def summary(
     return "\n".join([written[0], rule, *written[1:], rule, sums])
 
 
-def _shapes(given: Any) -> list[tuple[int, ...]]:
-    several = [given] if all(isinstance(n, int) for n in given) else list(given)
-    for shape in several:
-        if not isinstance(shape, tuple | list) or not all(isinstance(n, int) for n in shape):
-            raise TypeError(
-                f"input_shape is a tuple of integers or a sequence of such tuples, not {given!r}"
-            )
-    return [tuple(shape) for shape in several]
-
-
-def _zeros(model: Module, shape: tuple[int, ...], dtype: Any) -> Tensor:
-    """An input of the backend, device and, if none is given, dtype of the parameters."""
-    zeros = ops.zeros(shape, dtype=None if dtype is None else as_dtype(dtype))
-    like = next(model.parameters(), None)
+def _zeros(model: Module, shape: tuple[int, ...]) -> Tensor:
+    """An input of the backend, device and dtype of the first parameter."""
+    zeros, like = ops.zeros(shape), next(model.parameters(), None)
     if like is None:
         return zeros
-    wanted = like.dtype if dtype is None else zeros.dtype
-    return untracked(convert(zeros._array, like.backend, wanted, like.device))
+    return untracked(convert(zeros._array, like.backend, like.dtype, like.device))
 
 
 def _call(model: Module, inputs: Iterable[Any], shapes: dict[int, list[str]]) -> None:

@@ -29,8 +29,9 @@ AT_ONCE: Final = 1 << 19
 #: Products that OpenBLAS multiplies without arranging matrices, and the fewest places of these.
 SMALL: Final = 10**6
 FEWEST: Final = 64
-#: Channels up to which composites are faster, by up to six times (NumPy 2.4).
+#: Channels, and numbers in all windows, up to which composites are faster (NumPy 2.4).
 FEW: Final = 4
+FEW_NUMBERS: Final = 1 << 17
 #: Results for each channel from which the composite gives the images' cotangent faster.
 MANY: Final = 6
 
@@ -202,10 +203,11 @@ def convolution_weight(x: Any, y: Any, *, size: Sizes, how: How, exact: bool) ->
 def covers(
     first: Any, second: Any, *bias: Any, how: How, lengths: Any = None, size: Any = None
 ) -> bool:
-    """Whether a kernel is faster than the composite: for more than a few channels."""
+    """Whether a kernel is faster than the composite: not for few channels of small images."""
     channels = first.shape[1] if size else second.shape[1] * how[3]
+    small = channels <= FEW and first.size * math.prod(size or second.shape[2:]) <= FEW_NUMBERS
     alike = {x.dtype for x in (first, second, *bias) if x is not None}
-    if len(how[0]) > 2 or channels <= FEW or len(alike) > 1 or first.dtype.char not in "fdFD":
+    if len(how[0]) > 2 or small or len(alike) > 1 or first.dtype.char not in "fdFD":
         return False
     one = all(1 in both for both in zip(how[0], how[2], strict=True))
     few = first.shape[1] < MANY * channels or _is_pointwise(second.shape[2:], how)

@@ -20,7 +20,9 @@ __all__ = ["concat", "stack", "unstack"]
 def _concat_rule(
     xp: Any, g: Any, index: int, arrays_shape: tuple[tuple[int, ...], ...], axis: int
 ) -> Any:
-    start = sum(shape[axis] for shape in arrays_shape[:index])
+    start = 0
+    for shape in arrays_shape[:index]:  # a generator takes as long as the rest
+        start += shape[axis]
     cut = slice(start, start + arrays_shape[index][axis])
     return xp.getitem(g, key=at_axis(axis, cut, ...))
 

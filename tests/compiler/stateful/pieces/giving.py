@@ -19,7 +19,6 @@ PIECES: list[Piece] = [
         "flag of numpy given", "h = h if a$ else -h", argument=("np.bool_(True)", "np.bool_(False)")
     ),
     Piece("array given, computed", "h = h + wg.asarray(np.sin(a$) * 2 + a$[0])", argument=ARRAYS),
-    Piece("array branch given", "h = h if a$[0] > 0.4 else -h", argument=ARRAYS),
     Piece(
         "list given",
         "for t in a$:\n    h = h * t",

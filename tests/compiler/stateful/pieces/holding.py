@@ -70,12 +70,6 @@ PIECES: list[Piece] = [
         changes=("@a *= 0.5", "@a[0] = 3.0", "@a = @a + 1"),
     ),
     Piece(
-        "branch on an array",
-        "if @a[0] > 0.6:\n    h = -h",
-        {"a": ARRAYS},
-        changes=("@a *= 2", "@a[0] = 3.0", "@a = @a - 1"),
-    ),
-    Piece(
         "index by an array",
         "h = h + h[:, @i]",
         {"i": ("np.array([1, 0, 3, 2])", "np.array([3, 2, 1, 0])", "wg.asarray([0, 0, 1, 1])")},
@@ -195,12 +189,6 @@ PIECES: list[Piece] = [
         pure=False,
     ),
     Piece(
-        "seeded inside",
-        "wg.manual_seed(@k)\nh = h + wg.rand_like(h)",
-        {"k": ("1", "2")},
-        pure=False,
-    ),
-    Piece(
         "checkpoint",
         "h = wg.checkpoint(@m, h)",
         {
@@ -241,8 +229,5 @@ PIECES: list[Piece] = [
         "h = h + @a * @b",
         {"a": ("wg.ones(4)",), "b": ("wg.randn(4)",)},
         changes=("@a = @b", "@b = wg.ones(4)", "@b.mul_(2.0)"),
-    ),
-    Piece(
-        "history", "h = h * 2.0", {"n": ("[]",)}, after="@n.append(float(wg.sum(h)))", pure=False
     ),
 ]

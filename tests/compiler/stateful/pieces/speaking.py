@@ -1,4 +1,4 @@
-"""Python's own statements and functions, and what no replay could repeat."""
+"""Python's own statements and functions."""
 
 from tests.compiler.stateful.program import Piece
 
@@ -42,12 +42,6 @@ PIECES: list[Piece] = [
         "h = functools.reduce(operator.mul, @ks, h)",
         {"ks": ("[1.0, 2.0]", "[0.5]", "[]")},
         changes=("@ks.append(0.3)",),
-    ),
-    Piece(
-        "cached",
-        "h = h * table$(@n)",
-        {"n": ("2", "3")},
-        "@functools.lru_cache\ndef table$(n):\n    return n * 0.5",
     ),
     Piece(
         "replaced",
@@ -134,50 +128,6 @@ PIECES: list[Piece] = [
         after="with wg.no_grad():\n    @total += wg.mean(h.detach())\n    @n += 1",
         gives="@total / @n",
         changes=("@total.zero_(); @n.zero_()",),
-        pure=False,
-    ),
-    # what no replay could repeat
-    Piece("counter", "@n += 1\nh = h * @n", {"n": ("0", "1.5", "-0.0")}, pure=False),
-    Piece(
-        "counts sometimes",
-        "if @on:\n    @n += 1\nh = h + @n",
-        {"n": ("0", "1.5", "7"), "on": ("True", "False")},
-        pure=False,
-    ),
-    Piece(
-        "counters in containers",
-        '@d["n"] += 1\n@d["rates"][0] *= 0.5\nh = h * @d["n"] + @d["rates"][0]',
-        {"d": ('{"n": 0, "rates": [1.0, 2]}', '{"n": 0.5, "rates": [1.0], "m": None}')},
-        pure=False,
-    ),
-    Piece(
-        "counter of a module",
-        "h = @m(h)",
-        {"m": ("Counts$()",)},
-        "class Counts$(wg.nn.Module):\n    def __init__(self):\n        self.calls = 0\n"
-        "    def forward(self, h):\n        if self.training:\n            self.calls += 1\n"
-        "        return h / (1 + self.calls)",
-        changes=("@m.eval()", "@m.train()", "@m.calls = 0", "@m = copy.deepcopy(@m)"),
-        pure=False,
-    ),
-    Piece("random", "h = h * random.random()", setup="random.seed(3)", pure=False),
-    Piece(
-        "random of numpy", "h = h * float(np.random.rand())", setup="np.random.seed(3)", pure=False
-    ),
-    Piece("iterator", "h = h * next(@n)", {"n": ("itertools.count(1)",)}, pure=False),
-    Piece("item", "h = h * float(wg.sum(@t))", {"t": ("wg.ones(4)", "wg.full((4,), 0.3)")}),
-    Piece("setattr inside", "@o.seen = 3", {"o": ("types.SimpleNamespace()",)}, pure=False),
-    Piece(
-        "popped inside",
-        "h = h * (@ks.pop() if @ks else 0.5)",
-        {"ks": ("[1.0, 2.0, 3.0]",)},
-        pure=False,
-    ),
-    Piece(
-        "memo",
-        "if 'a' not in @d:\n    @d['a'] = wg.ones(4) * 2.0\nh = h * @d['a']",
-        {"d": ("{}",)},
-        changes=("@d.clear()", "@d['a'] = wg.ones(4)"),
         pure=False,
     ),
 ]

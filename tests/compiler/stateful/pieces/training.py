@@ -51,7 +51,6 @@ PIECES: list[Piece] = [
         {},
         "@wg.no_grad()\ndef quiet$(h):\n    return wg.mean(h, axis=0)",
     ),
-    Piece("anomaly", "with wg.detect_anomaly():\n    h = wg.sin(h)"),
     Piece(
         "update of an average of parameters",
         "h = @m(h)",
@@ -75,7 +74,6 @@ PIECES: list[Piece] = [
         {"m": ("wg.nn.Linear(4, 4)",)},
     ),
     Piece("copied outside", "h = @m(h)", {"m": MODULES}, changes=("@m = copy.deepcopy(@m)",)),
-    Piece("copied inside", "h = copy.deepcopy(@m)(h)", {"m": ("wg.nn.Linear(4, 4)",)}),
     Piece(
         "parameters as a vector",
         "v = wg.nn.utils.parameters_to_vector(@m.parameters())\nh = h * wg.mean(v)",
