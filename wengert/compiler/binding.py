@@ -387,15 +387,10 @@ class Binding:
             else:
                 if ref.kind == "array" and effect.alike and f"was{ref.index}" in self.names:
                     yield f"was{ref.index} = {out}"
-                yield from self._stored(self._state.place(*ref), out)
-
-    def _stored(self, place: Place, value: str) -> Iterator[str]:
-        """The statement that stores a value at a place: of a part a new tuple."""
-        while place.kind == "part":
-            held = self._at(place.holder)
-            value = f"(*{held}[:{place.key}], {value}, *{held}[{place.key + 1}:])"
-            place = place.holder
-        yield f"{self._at(place)} = {value}"
+                place = self._state.place(*ref)
+                of_tuple = place.kind == "part"  # which is made anew
+                at = self._bind(place) if of_tuple else self._at(place)
+                yield f"{at}.set({out})" if of_tuple else f"{at} = {out}"
 
     def _spell_effect(self, held: Any, parts: Iterator[Effect]) -> str:
         """An expression for what a spot gets: a Tensor, or a tuple with other leaves."""
