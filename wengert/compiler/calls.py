@@ -102,9 +102,6 @@ class Layout:
     def __hash__(self) -> int:
         return hash(self.structure.num_leaves)
 
-    def __repr__(self) -> str:
-        return str(self.structure)
-
     @cached_property
     def _classes(self) -> list[type]:
         found, structures = dict[type, None](), [self.structure]

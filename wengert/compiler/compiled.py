@@ -1,6 +1,5 @@
 """Compiled functions: recorded once for each signature, and replayed from then on."""
 
-import copy
 import functools
 import gc
 import inspect
@@ -141,19 +140,13 @@ class Compiled(Generic[P, R]):
         return bound
 
     def __reduce__(self) -> Any:
-        """Pickle as its function: by the name under which a module has it, or with its state."""
+        """Pickle and copy as its function: by its name in a module, or with its state."""
         given, name = self._given(), self.report.name
         home = getattr(given, "__module__", "__main__")
         found: Any = None if home == "__main__" else sys.modules.get(home)
         for part in name.split("."):
             found = getattr(found, part, None)
         return name if found is self else (Compiled, (given, self._options))
-
-    def __copy__(self) -> "Compiled[P, R]":
-        return Compiled(self._given(), self._options)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Compiled[P, R]":
-        return Compiled(copy.deepcopy(self._given(), memo), self._options)
 
     def _given(self) -> Any:
         """What was compiled: a module or a function."""
