@@ -11,11 +11,11 @@ import scipy.integrate
 import scipy.interpolate
 import scipy.linalg
 import scipy.stats
-from wengert.scipy.spatial.distance import cdist
 
 import wengert as wg
 from tests.scipy.compare import tensor
 from wengert.scipy import integrate, interpolate, linalg, optimize, signal, special, stats
+from wengert.scipy.spatial.distance import cdist
 
 P = 0.7
 
@@ -192,6 +192,19 @@ def test_interpolants_and_data() -> None:
     ):
         with pytest.raises(NotImplementedError, match="of Tensors"):
             program()(0.3)
+
+
+def test_interpolants_as_functions_keep_their_data() -> None:
+    """The integral of a spline through the data is linear in these."""
+    x, y = np.linspace(0.0, 2.0, 4), tensor([1.0, 2.0, 0.5, 3.0])
+    spline = lambda y: interpolate.CubicSpline(x, y)
+    found = wg.grad(lambda y: integrate.quad(spline(y), 0.0, 2.0)[0])(y).numpy()
+    each = [float(scipy.interpolate.CubicSpline(x, e).integrate(0.0, 2.0)) for e in np.eye(4)]
+    assert found == pytest.approx(each, rel=1e-6)
+    root = lambda y: optimize.brentq(spline(y - 1.0), 0.7, 1.3)
+    slope = wg.grad(lambda c: root(y + c))(tensor(0.0))
+    at = float(root(y))
+    assert float(slope) == pytest.approx(-1 / float(spline(y.numpy())(at, 1)))
 
 
 def test_kinks_and_jumps_of_integrands() -> None:

@@ -169,7 +169,8 @@ def door(label: str, theirs: Any, ours: Callable[..., Any] | None = None) -> Cal
     def call(*args: Any, **keywords: Any) -> Any:
         if ours is None:
             return run(label, theirs, args, keywords)
-        if tensors_in(args, keywords) or any(map(_is_users, (*args, *keywords.values()))):
+        given = (*args, *keywords.values())
+        if tensors_in(given) or any(_is_users(x) or isinstance(x, Guarded) for x in given):
             return call_counterpart(label, ours, args, keywords, None)
         return theirs(*args, **keywords)
 
