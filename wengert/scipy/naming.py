@@ -114,6 +114,8 @@ def plain(x: Any, label: str, name: str) -> Any:
     if tensors_in(*parts) or any(map(callable, parts)):
         return _map_parts(lambda part: plain(part, label, name), x)
     if not _is_users(x):
+        if isinstance(x, Guarded):  # as interpolants of Tensors
+            plain(vars(x).get("_tensors", []), label, name)
         return x
 
     @wraps(x)
