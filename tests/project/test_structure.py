@@ -34,16 +34,16 @@ FLOORS = [
 #: The most lines of rooms, with their words.
 BUDGETS = {
     ("tape", "interpreters"): 6_000,
-    ("backends", "ops", "func", "protocols"): 24_251,
+    ("backends", "ops", "func", "protocols"): 24_272,
     ("testing",): 5_000,
-    ("compiler",): 10_730,
+    ("compiler",): 10_466,
     ("distributed",): 1_372,
-    ("nn", "optim"): 11_309,
+    ("nn", "optim"): 10_781,
     ("torch",): 1_800,
     ("numpy",): 700,
     ("hips",): 350,
     ("running",): 131,
-    ("scipy",): 2_688,
+    ("scipy",): 2_691,
 }
 #: What is read in a day beside `tape` and `interpreters`, and the most lines of all of it.
 READING = ("func.arguments", "func.forward", "func.reverse", "ops.define")

@@ -31,7 +31,7 @@ ROOM = __name__.rpartition(".")[0]
 
 def scipy_module(name: str) -> Any:
     """One of SciPy's modules; an error names the extra that brings SciPy."""
-    with importing(f"{ROOM} needs SciPy 1.15 or later ({{}}); install wengert[scipy]"):
+    with importing(f"{ROOM} needs SciPy 1.16 or later ({{}}); install wengert[scipy]"):
         return import_module(f"scipy.{name}" if name else "scipy")
 
 
