@@ -2,6 +2,7 @@
 
 import itertools
 import warnings
+from contextlib import nullcontext
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -97,7 +98,10 @@ def test_sums_of_rows_that_overflow_are_numpy_s_and_warn(shape: Any, dtype: str)
 def test_sums_of_columns_that_overflow_warn(axis: int, dtype: str) -> None:
     top = np.finfo(dtype).max
     x = np.random.default_rng(0).choice(np.array([top, -top, 1], dtype), (8, 6, 4))
-    with pytest.warns(RuntimeWarning, match="encountered in"):
+    told = pytest.warns(RuntimeWarning, match="encountered in")
+    if axis == 0 and np.lib.NumpyVersion(np.__version__) < "2.3.0":
+        told = nullcontext()  # products, which sum columns, told nothing
+    with told:
         found = KERNELS["sum"](x, axis=axis)
     assert not np.isfinite(found).all()
 

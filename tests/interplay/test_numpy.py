@@ -536,6 +536,7 @@ def test_every_name_in_the_tables_is_tested():
         "digitize",
         "fill_diagonal",
         "put",
+        "real_if_close",
     }  # tests/numpy
     tested |= {"invert", "nextafter", "outer", "special", "array_repr", "array_str"}
     names = {*_table("functions"), *_table("ufuncs")}

@@ -15,6 +15,7 @@ from wengert.ops.axes import as_axis, at_axis, kept
 from wengert.ops.beyond import einsum, median, quantile
 from wengert.ops.data_type import astype
 from wengert.ops.indexing import getitem, take
+from wengert.ops.linalg.products import trace as matrix_trace
 from wengert.ops.linear_algebra import matmul, matrix_transpose, tensordot, vecdot
 from wengert.ops.operands import operands
 from wengert.ops.shares import by_float32
@@ -58,6 +59,9 @@ def kron(a: Any, b: Any) -> Tensor:
 
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Tensor:
     """``np.trace``."""
+    plain = isinstance(a, Tensor) and a.ndim == 2 and {*map(type, (axis1, axis2))} == {int}
+    if plain and (axis1, axis2, dtype) == (0, 1, None):
+        return matrix_trace(a, offset=offset)
     return statistical.sum(cast(diagonal(a, offset, axis1, axis2), dtype), axis=-1)
 
 

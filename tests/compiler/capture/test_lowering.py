@@ -10,7 +10,6 @@ import pytest
 
 import wengert as wg
 from tests.compiler.bits import same_bits
-from tests.compiler.recorded import names
 from wengert.backends import get_backend, namespaces, numpy_networks
 from wengert.compiler.capture.trace import Trace
 from wengert.compiler.capture.traced_number import TracedNumber
@@ -143,15 +142,6 @@ def test_elements_in_another_order(name: str) -> None:
         found = emit(optimise(program), NUMPY).function(*arrays(tuple(turned)))
         several = expected if isinstance(expected, tuple) else (expected,)
         assert all(same_bits(x, y) for x, y in zip(found, several, strict=True))
-
-
-def test_every_kernel_of_networks_is_in_pieces() -> None:
-    assert numpy_networks.KERNELS.keys() | numpy_classification.KERNELS.keys() <= CALLS.keys()
-
-
-def test_a_kernel_of_one_call_has_the_name_of_the_function() -> None:
-    assert names(recorded("matmul", (X, Y.T.copy()), {})) == ["matmul"]
-    assert names(recorded("mean", (X,), {"axis": None})) == ["sum", "divide"]
 
 
 def test_numbers_that_change_are_compared_with_none() -> None:
