@@ -108,6 +108,8 @@ def axis_from_end(
 
 def as_axes(axis: int | Sequence[int], ndim: int, function: str | None = None) -> tuple[int, ...]:
     """One axis or several as a tuple of non-negative numbers, each once; errors as of `as_axis`."""
+    if type(axis) is int and 0 <= axis < ndim:
+        return (axis,)
     axis = tuple(axis) if isinstance(axis, list) else axis
     try:
         return _remembered(axis, ndim, function)
