@@ -44,6 +44,7 @@ BUDGETS = {
     ("hips",): 390,
     ("running",): 131,
     ("scipy",): 2_853,
+    ("export",): 1_300,
 }
 #: What is read in a day beside `tape` and `interpreters`, and the most lines of all of it.
 READING = ("func.arguments", "func.forward", "func.reverse", "ops.define")
