@@ -255,7 +255,7 @@ def random_split(
 
 def _as_position(index: Any) -> int:
     """An index that is a number, of whatever library."""
-    if isinstance(index, bool):
+    if isinstance(index, (bool, np.bool)):  # which NumPy before 2.3 counts by
         raise _no_indices("bool")
     try:
         return operator.index(index)

@@ -54,9 +54,10 @@ _NAMES: dict[str, Any] = {
 # NumPy 1 had these names, and many programs have them still.
 _FORMER = (
     "Inf=inf NAN=nan NaN=nan alltrue=all complex_=complex128 cumproduct=cumprod float_=float64 "
-    "in1d=isin infty=inf product=prod row_stack=vstack sometrue=any trapz=trapezoid"
+    "infty=inf product=prod row_stack=vstack sometrue=any trapz=trapezoid"
 )
 _NAMES.update((word.split("=")[0], _NAMES[word.split("=")[1]]) for word in _FORMER.split())
+_NAMES["in1d"] = lambda ar1, *more, **named: _NAMES["isin"](_NAMES["ravel"](ar1), *more, **named)
 _NAMES.update({kind.__name__: kind for kind in (bool, complex, float, int, object, str)})
 globals().update(_NAMES)
 _MODULES = {f"{__name__}.{n}": one for n, one in _NAMES.items() if isinstance(one, ModuleType)}
