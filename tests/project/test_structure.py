@@ -44,6 +44,7 @@ BUDGETS = {
     ("hips",): 350,
     ("running",): 131,
     ("scipy",): 2_691,
+    ("export",): 1_300,
 }
 #: What is read in a day beside `tape` and `interpreters`, and the most lines of all of it.
 READING = ("func.arguments", "func.forward", "func.reverse", "ops.define")
