@@ -107,24 +107,12 @@ _OTHERS: dict[str, Any] = {
 _PLAIN = {Tensor, int, float, tuple, type(None)}
 _MISSING: Any = object()
 #: The parameters of NumPy's built-in functions, which they tell from version 2.4 on.
-_BUILT_IN = {
-    "arange": "start_or_stop stop step dtype device like",
-    "bincount": "x weights minlength",
-    "concatenate": "arrays axis out dtype casting",
-    "copyto": "dst src casting where",
-    "dot": "a b out",
-    "empty_like": "prototype dtype order subok shape device",
-    "inner": "a b",
-    "vdot": "a b",
-    "where": "condition x y",
-}
-
-
-def _parameters(theirs: Callable[..., Any]) -> list[str]:
-    name = getattr(theirs, "__name__", "")
-    if name in _BUILT_IN:
-        return _BUILT_IN[name].split()
-    return list(inspect.signature(theirs).parameters)
+_BUILT_IN = (
+    "arange start_or_stop stop step dtype device like;bincount x weights minlength;inner a b;"
+    "concatenate arrays axis out dtype casting;copyto dst src casting where;dot a b out;vdot a b;"
+    "empty_like prototype dtype order subok shape device;where condition x y"
+)
+_PARAMETERS = {words.split()[0]: words.split()[1:] for words in _BUILT_IN.split(";")}
 
 
 def door(label: str, theirs: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
@@ -132,7 +120,7 @@ def door(label: str, theirs: Callable[..., Any], ours: Callable[..., Any]) -> Ca
     name = label.partition(".")[2]
     by_axis, special = name in _BY_AXIS, (_BY_AXIS | _OTHERS).get(name)
     own = special or ours
-    names = _parameters(theirs)
+    names = _PARAMETERS.get(name) or list(inspect.signature(theirs).parameters)
     out_at = names.index("out") if "out" in names and names[0] != "operands" else len(names)
 
     @wraps(theirs)
