@@ -120,7 +120,7 @@ def door(label: str, theirs: Callable[..., Any], ours: Callable[..., Any]) -> Ca
     name = label.partition(".")[2]
     by_axis, special = name in _BY_AXIS, (_BY_AXIS | _OTHERS).get(name)
     own = special or ours
-    names = _PARAMETERS.get(name) or list(inspect.signature(theirs).parameters)
+    names = _PARAMETERS.get(theirs.__name__) or list(inspect.signature(theirs).parameters)
     out_at = names.index("out") if "out" in names and names[0] != "operands" else len(names)
 
     @wraps(theirs)
