@@ -74,9 +74,25 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "tril": [{}, *[{"k": k} for k in (-4, -1, 1, 3)]],
     "triu": [{}, *[{"k": k} for k in (-4, -1, 1, 3)]],
     "broadcast_to": [{"shape": (2, 3, 4)}, {"shape": (3, 4)}, {"shape": (300, 300, 4)}],
+    "flip": [{}, {"axis": 0}, {"axis": -1}, {"axis": (1,)}, {"axis": (0, 1)}, {"axis": (0, -1)}],
+    "argmax": [way for way in AXES if way.get("axis") != (0, 1)],
+    "cumulative_sum": [
+        {"axis": axis, **more}
+        for axis in (0, 1, -1)
+        for more in ({}, {"dtype": None}, {"include_initial": True}, {"dtype": np.dtype("f")})
+    ],
+    "roll": [
+        {"shift": shift, "axis": axis}
+        for shift, axis in (((1,), (0,)), ((-5,), (1,)), ((1,), (-1,)), ((1, 2), (0, 1)), (3, None))
+    ],
 }
 #: What is given by position.
-POSITIONAL = {"astype": ["dtype"], "broadcast_to": ["shape"], "reshape": ["shape"]}
+POSITIONAL = {
+    "astype": ["dtype"],
+    "broadcast_to": ["shape"],
+    "reshape": ["shape"],
+    "roll": ["shift"],
+}
 
 
 def theirs(name: str, x: Any, **options: Any) -> Any:
@@ -135,9 +151,10 @@ def test_every_kernel_of_one_array_with_options_is_compared() -> None:
     module = "wengert.backends.numpy"
     own = {name for name, kernel in KERNELS.items() if getattr(kernel, "__module__", "") == module}
     few = {"clip", "concat_arrays", "getitem", "linalg.eig", "matmul", "permute_dims", "setitem"}
-    few |= {"take_along_axis"}  # compared in `test_numpy_pooling`
     few |= {"inverse_or_infinite"}  # compared in `tests/ops/test_matrices_at_limits.py`
     few |= {"linalg.pinv", "linalg.svd", "linalg.svdvals"}  # NumPy's, of what is finite
+    few |= {"take_along_axis"}  # compared in `test_numpy_pooling`
+    few |= {"softplus"}  # below
     few |= {"add_part", "scatter_add", "scatter_max", "scatter_min", "unique_values", "where"}
     assert {name for name in own if inspect.isfunction(KERNELS[name])} - few <= {*OPTIONS}
 
@@ -244,3 +261,64 @@ def test_products() -> None:
     np.testing.assert_array_equal(
         KERNELS["unique_values"](np.array([np.nan, 2.0, 1.0, np.nan, 2.0])), [1, 2, np.nan, np.nan]
     )
+
+
+def blends(dtype: str) -> tuple[Any, Any]:
+    """Two large arrays of all kinds of numbers, each beside each."""
+    info = np.finfo(dtype)
+    hard = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, info.max, -info.max, info.tiny, 1e-45]
+    hard += [info.smallest_subnormal, 0.3, -0.3, 100.0, -100.0, 20.0]
+    rng = np.random.default_rng(0)
+    return rng.choice(np.array(hard, dtype), 10_000), rng.choice(np.array(hard, dtype), 10_000)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["hypot", "logaddexp"])
+def test_large_arrays_have_the_values_of_small_ones(name: str, dtype: str) -> None:
+    x, y = blends(dtype)
+    limit = np.finfo(dtype).max / 4
+    rng = np.random.default_rng(1)
+    pairs = [
+        (x, y),
+        (rng.normal(size=10_000), rng.normal(size=10_000)),
+        (rng.normal(size=10_000) * limit, rng.normal(size=10_000)),
+        (np.exp(rng.uniform(-40, 40, 10_000)), np.exp(rng.uniform(-40, 40, 10_000))),
+    ]
+    for a, b in pairs:
+        a, b = a.astype(dtype), b.astype(dtype)
+        with np.errstate(all="ignore"):
+            expected = getattr(np, name)(a.astype(np.longdouble), b.astype(np.longdouble))
+            expected = expected.astype(dtype)
+            found = KERNELS[name](a, b)
+        assert found.dtype == dtype
+        # Near 0 logaddexp loses digits, here as in NumPy.
+        slack = 2e-7 if dtype == "float32" else 4e-16
+        np.testing.assert_allclose(
+            found, expected, rtol=2 * np.finfo(dtype).eps, atol=slack * (name == "logaddexp")
+        )
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_softplus_of_few_numbers_is_that_of_many(dtype: str) -> None:
+    x, _ = blends("float64")
+    with np.errstate(all="ignore"):
+        x = x.astype(dtype)
+        many = KERNELS["softplus"](x)
+        few = np.concatenate([KERNELS["softplus"](part) for part in x.reshape(-1, 100)])
+    np.testing.assert_allclose(many, few, rtol=4 * np.finfo(dtype).eps, atol=0)
+    assert many[x == -np.inf].tolist() == [0] * np.sum(x == -np.inf)
+    assert not np.signbit(many).any() or np.isnan(many[np.signbit(many)]).all()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "int64"])
+def test_where_of_large_arrays_keeps_their_bits(dtype: str) -> None:
+    with np.errstate(over="ignore"):
+        x, y = (a.astype(dtype) if dtype != "int64" else a.view(dtype) for a in blends("float64"))
+    for a, b in ((x, y), (x[::2], y[::2]), (x, 0), (0, y), (x.reshape(100, 100).T, y[:100])):
+        shape = np.broadcast_shapes(np.shape(a), np.shape(b))
+        keep = np.random.default_rng(0).random(shape) < 0.5
+        expected = np.where(keep, a, b).astype(dtype)
+        assert KERNELS["where"](keep, a, b).tobytes() == expected.tobytes()
+    assert KERNELS["where"](True, x, y).tobytes() == x.tobytes()
+    many, a, b = np.arange(1000), x[:1000], y[:1000]  # integers stand for conditions in NumPy
+    assert KERNELS["where"](many, a, b).tobytes() == np.where(many, a, b).tobytes()

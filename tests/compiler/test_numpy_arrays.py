@@ -33,6 +33,7 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "tensor": lambda t: t * wg.tensor(W, dtype=t.dtype, device=t.device),
     "another dtype": lambda t: wg.asarray(W, dtype=wg.float32),
     "computed by NumPy": lambda t: t * wg.asarray(np.sin(W)[:, :1] * 2 + W.T[0, 0]),
+    "a list beside it": lambda t: t * wg.asarray(np.add(np.negative(W), [1.0, 2.0, 3.0])),
     "from_numpy": lambda t: wg.from_numpy(W) @ t.T,
     "a list of arrays": lambda t: t * wg.asarray([W[0], W[1], W[2], W[3]]),
     "a list of numbers": lambda t: t[0, 0] + wg.asarray([NUMBER, 1.0, NUMBER]),

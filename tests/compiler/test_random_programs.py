@@ -20,11 +20,9 @@ from hypothesis import strategies as st
 
 import wengert as wg
 from tests.compiler.bits import same_bits
-from tests.compiler.recorded import trace_arrays
 from tests.ops.cases import examples
 from tests.programs import Program, programs
 from wengert.backends import Backend
-from wengert.compiler.passes import optimise
 
 # Second points are drawn without regard to where a program is smooth, or defined.
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -152,28 +150,6 @@ def _comparison(backend: Backend, dtype: str, *, jitted: bool = False) -> Any:
 
 def _drawn(dtype: str) -> str:
     return "complex128" if dtype == "complex128" else "float64"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_recorded_and_optimised(backend: Backend, dtype: str) -> None:
-    """The recorded program, and the optimised one, interpreted."""
-    same = _comparison(backend, dtype)
-
-    @settings(max_examples=_count(backend, dtype))
-    @given(_seasoned(_drawn(dtype)))
-    def run(made: Seasoned) -> None:
-        first, second, _ = points(made, dtype)
-        recorded = trace_arrays(made, *map(backend.from_numpy, first), requires_grad=True)
-        better = optimise(recorded)
-        assert len(better.instructions) <= len(recorded.instructions)
-        for point in (first, second):
-            eager = arrays(made(*tensors(backend, point)), backend)
-            given = list(map(backend.from_numpy, point))
-            same(eager, arrays(recorded(*given), backend))
-            same(eager, arrays(better(*given), backend))
-
-    run()
 
 
 @pytest.mark.slow

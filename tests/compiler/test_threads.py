@@ -1,7 +1,6 @@
 """Compiled functions in many threads, under samplers, and in signals' handlers."""
 
 import random
-import signal
 import sys
 import threading
 import time
@@ -55,32 +54,6 @@ def test_gradients_in_many_threads():
     finally:
         sys.setswitchinterval(before)
     assert loss.report.recordings == 1
-
-
-def test_a_handler_that_calls_what_it_interrupts():
-    weight = wg.randn(60, 60)
-    step = wg.compile(lambda x: wg.sum(wg.tanh(x @ weight) * wg.exp(x)))
-    x = wg.randn(60, 60)
-    expected = [step(x).item() for _ in range(3)][-1]
-    found, over = [], []
-
-    def handler(number, frame):
-        found.append(step(x).item())
-        if not over:  # or an alarm after the test would end the process
-            signal.setitimer(signal.ITIMER_REAL, 0.0005)  # not before: it has to come to its end
-
-    before = signal.signal(signal.SIGALRM, handler)
-    signal.setitimer(signal.ITIMER_REAL, 0.0005)
-    try:
-        end = time.monotonic() + 0.3
-        while time.monotonic() < end:
-            assert step(x).item() == expected
-    finally:
-        over.append(True)
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-    assert found
-    assert set(found) == {expected}
 
 
 # -- recording and checking beside other threads --------------------------------------------------
@@ -232,47 +205,6 @@ def test_all_kinds_of_calls_in_many_threads():
     finally:
         sys.setswitchinterval(before)
     assert all(1 <= f.report.recordings <= 2 for f in compiled)
-
-
-class Watchdog:
-    def bark(self, number, frame):
-        raise TimeoutError
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="there is no such signal")
-def test_what_a_handler_raises_while_a_program_runs_is_raised():
-    """The function is not run again: the time may be up."""
-    w = wg.asarray([1.0, 2.0], requires_grad=True)
-
-    def step(x):
-        w.grad = None
-        loss = wg.sum(w / x)
-        loss.backward()
-        with wg.no_grad():
-            w.sub_(w.grad)
-        return loss
-
-    def divided(*_):
-        if armed:
-            armed.clear()
-            signal.raise_signal(signal.SIGUSR1)
-
-    run, armed, one, zero = wg.compile(step, check=0), [], wg.ones(2), wg.zeros(2)
-    before = signal.signal(signal.SIGUSR1, Watchdog().bark)
-    try:
-        with np.errstate(divide="call", invalid="call", call=divided):
-            for _ in range(3):
-                run(one)
-            held = w.tolist()
-            armed.append(True)
-            with pytest.raises(TimeoutError):
-                run(zero)
-    finally:
-        signal.signal(signal.SIGUSR1, before)
-    assert not armed
-    assert w.tolist() == held
-    assert "eagerly" not in str(run.report)
-    assert run(one).tolist() == sum(held)
 
 
 def test_draws_of_another_thread_are_not_the_function_s():

@@ -137,7 +137,7 @@ def test_none_stands_for_zeros():
 
 
 def test_arguments_that_are_not_differentiated():
-    @custom_vjp(nondiff_argnums=(0, 2))
+    @functools.partial(custom_vjp, nondiff_argnums=(0, 2))
     def apply(function, x, n):
         return function(x) * n
 
@@ -163,7 +163,7 @@ def test_a_method():
         def __init__(self, by):
             self.by = by
 
-        @custom_vjp(nondiff_argnums=(0,))
+        @functools.partial(custom_vjp, nondiff_argnums=(0,))
         def __call__(self, x):
             return x * self.by
 

@@ -39,9 +39,7 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "interp in a matrix": lambda of: np.interp(of(V), of(M), of(M)),
     "interp between different numbers": lambda of: np.interp(of(V), of(V), of(V[:2])),
     "gradient by too many spacings": lambda of: np.gradient(of(M), 1.0, 2.0, 3.0),
-    "gradient of the third order": lambda of: np.gradient(of(V), edge_order=3),
     "gradient of one point": lambda of: np.gradient(of(V[:1])),
-    "gradient of two points at order 2": lambda of: np.gradient(of(V[:2]), edge_order=2),
     "max where": lambda of: np.max(of(V), where=V > 0.5),
     "average by other weights": lambda of: np.average(of(M), weights=of(V)),
     "average along another axis": lambda of: np.average(of(M), axis=1, weights=of(M[:, 0])),
@@ -71,6 +69,7 @@ UNSUPPORTED: dict[str, Callable[[Any], Any]] = {
     "aweights": lambda x: np.cov(x, aweights=[1, 2]),
     "complex": lambda x: np.nan_to_num(x * 1j),
     "period": lambda x: np.interp(x[0], x[0], x[1], period=1.0),
+    "edge_order": lambda x: np.gradient(x, edge_order=2),
     "uneven spacing": lambda x: np.gradient(x, [0.0, 1.0], axis=0),
     r"axis=\(1, 0\)": lambda x: np.average(np.stack([x, x]), axis=(1, 0), weights=x),
 }
@@ -117,10 +116,9 @@ def test_what_numpy_refuses(name: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("order", [1, 2])
-def test_how_many_points_a_gradient_needs(order: int) -> None:
-    with pytest.raises(ValueError, match=f"axis 0 of length {order} is too short: {order + 1} are"):
-        np.gradient(wg.asarray(V[:order]), edge_order=order)
+def test_how_many_points_a_gradient_needs() -> None:
+    with pytest.raises(ValueError, match="axis 0 of length 1 is too short: 2 are"):
+        np.gradient(wg.asarray(V[:1]))
 
 
 @pytest.mark.parametrize("what", UNSUPPORTED)

@@ -107,7 +107,20 @@ def test_an_lstm_by_its_formulas(backend: Any) -> None:
     np.testing.assert_allclose(values(cell)[0], c, rtol=1e-10)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+def test_half_precision_is_computed_in_single(kind: str) -> None:
+    rng = np.random.default_rng(8)
+    with wg.use_backend("numpy"):
+        layer = getattr(nn, kind)(3, 5)
+        x = wg.asarray(20 * rng.normal(size=(7, 2, 3)), dtype="float32")
+        expected, _ = layer(x)
+        found, _ = layer.half()(wg.astype(x, "float16"))
+        wg.sum(found).backward()
+        assert found.dtype is wg.float16 and layer.weight_hh_l0.grad.dtype is wg.float16
+        np.testing.assert_allclose(values(found), values(expected), rtol=0.05, atol=0.02)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("count", [3, 4])
 def test_gates_far_from_zero(count: int, dtype: str) -> None:
     """Those with exponentials that the dtype does not have, and whose sigmoids it has."""

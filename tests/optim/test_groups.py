@@ -20,7 +20,7 @@ METHODS = sorted({*dir(dict)} - SKIPPED | {"__init__", "__or__", "__ror__"})
 
 
 def test_a_group_converts_whatever_is_set_and_stays_one() -> None:
-    """In each way to make or change one, generated from the methods of dict."""
+    """In each way to change one, generated from the methods of dict; copies are plain dicts."""
     wrong: list[Any] = []
     numbers = {int, float, type(None)}
     for args, keywords in ARGUMENTS:
@@ -32,7 +32,7 @@ def test_a_group_converts_whatever_is_set_and_stays_one() -> None:
                 made = None
             wrong += [
                 (name, args, type(each), each)
-                for each in (group, made)
+                for each in (group, made if name == "__ior__" else None)
                 if isinstance(each, dict)
                 and (type(each) is not Group or not {*map(type, each.values())} <= numbers)
             ]

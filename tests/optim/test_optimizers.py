@@ -453,11 +453,11 @@ def test_an_optimiser_without_a_rule() -> None:
     [
         (lambda p: optim.SGD([], lr=0.1), ValueError, "empty parameter list"),
         (lambda p: optim.SGD(p, lr=0.1), TypeError, "iterable of Tensors"),
-        (lambda p: optim.SGD([1.0], lr=0.1), TypeError, "one of the params is float"),
+        (lambda p: optim.SGD([1.0], lr=0.1), TypeError, "takes Tensors, and was given a float"),
         (lambda p: optim.SGD([p * 2], lr=0.1), ValueError, "non-leaf"),
         (lambda p: optim.SGD([p, p], lr=0.1), ValueError, "more than one"),
         (lambda p: optim.SGD([{"params": p}, {"params": p}]), ValueError, "more than one"),
-        (lambda p: optim.SGD([{"params": {p}}]), TypeError, "ordered"),
+        (lambda p: optim.SGD([{"params": {p}}]), TypeError, "another order"),
         (lambda p: optim.SGD([{"lr": 1}]), ValueError, "needs 'params'"),
         (lambda p: optim.SGD([{"params": p, "beta": 1}]), ValueError, "no hyper-parameter beta"),
         (lambda p: optim.SGD([p], lr=-0.1), ValueError, "Invalid learning rate: -0.1"),

@@ -11,11 +11,11 @@ import scipy.integrate
 import scipy.interpolate
 import scipy.linalg
 import scipy.stats
-from wengert.scipy.spatial.distance import cdist
 
 import wengert as wg
 from tests.scipy.compare import tensor
 from wengert.scipy import integrate, interpolate, linalg, optimize, signal, special, stats
+from wengert.scipy.spatial.distance import cdist
 
 P = 0.7
 

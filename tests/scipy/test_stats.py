@@ -65,6 +65,24 @@ def test_invalid_parameters_give_nan() -> None:
     assert np.isnan(stats.binom.logpmf(tensor(1), 3, 1.5).numpy())
 
 
+def test_invalid_parameters_beside_others_are_masked() -> None:
+    both, mask = tensor([2.0, -1.0]), wg.asarray([True, False])
+    for name in ("cdf", "logsf", "logpdf"):
+        f = lambda a: wg.sum(wg.where(mask, getattr(stats.gamma, name)(1.0, a), 0.0))  # noqa: B023
+        found = wg.grad(f)(both).numpy()
+        alone = wg.grad(lambda a: getattr(stats.gamma, name)(1.0, a))(tensor(2.0))  # noqa: B023
+        assert found.tolist() == [float(alone), 0.0]
+
+
+def test_draws_have_second_derivatives() -> None:
+    """At the same quantiles, by differences of SciPy's."""
+    draws = lambda a: wg.sum(stats.gamma.rvs(a, size=3, random_state=1))
+    q, h = scipy.stats.gamma.cdf(scipy.stats.gamma.rvs(2.0, size=3, random_state=1), 2.0), 1e-3
+    after, here, before = (scipy.stats.gamma.ppf(q, 2.0 + k * h).sum() for k in (1, 0, -1))
+    second = float(wg.grad(wg.grad(draws))(tensor(2.0)))
+    assert second == pytest.approx((after - 2 * here + before) / h**2, rel=1e-4)
+
+
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_draws_are_scipys_and_move_with_parameters(name: str) -> None:
     shapes = SHAPES.get(name, ())

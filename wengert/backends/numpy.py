@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from wengert.backends.backend import Backend, Kernel, make_namespace
+from wengert.backends.backend import Backend, Kernel, composites, make_namespace
 from wengert.backends.dtypes import DType
 from wengert.backends.factorised import solve
 from wengert.backends.keys import fill, indexed_axes
-from wengert.backends.numpy_networks import BITS, masked, ones, scalar
+from wengert.backends.numpy_networks import BITS, blended, masked, ones, relu, scalar
 from wengert.backends.numpy_networks import KERNELS as NETWORKS
-from wengert.backends.numpy_reductions import FEW_SQUARES, errors, roots, square_sum, sum_over
 from wengert.backends.numpy_reductions import KERNELS as REDUCTIONS
+from wengert.backends.numpy_reductions import LONGEST, fold, roots, small_part, square_sum, sum_over
 from wengert.backends.references import has_shared_base
 from wengert.backends.special import scipy_special
 from wengert.backends.triangular import numpy_triangular, scipy_triangular
@@ -36,6 +36,7 @@ _var: Any = np.var
 #: Elements up to which a broadcast array is copied: a view takes longer to make, but no memory.
 #: And the longest rows for which it is copied in any case.
 SMALL, SHORT = 1 << 16, 32
+LARGE = 1 << 20  # elements of the largest matrices of ones and zeros that are kept
 
 
 #: Complex conjugate. The method returns a real array as it is, where ``np.conj`` copies it, and
@@ -55,11 +56,9 @@ def reciprocal(x: Any, /) -> Any:
 
 def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
     """Sum in half of ``np.sum``'s time; a matrix's rows, as for a bias, by BLAS in a third."""
-    if axis == 0 and dtype is None and not keepdims and x.ndim == 2 and x.dtype.char in "fd":
-        if x.size <= SMALL:
+    if dtype is None and x.size > LONGEST and x.dtype.char in "fd":
+        if axis == 0 and not keepdims and x.ndim == 2 and x.size <= SMALL:
             return ones(len(x), x.dtype).dot(x)
-        return sum_over(x, 0, False)
-    if axis is not None and dtype is None and x.ndim > 1 and x.dtype.char in "fd":
         return sum_over(x, axis, keepdims)
     if x.dtype.char == "e" and dtype is None:  # a running sum of ones ends at 2048
         total = _reduce_add(x, axis=axis, dtype=np.float32, keepdims=keepdims)
@@ -91,28 +90,14 @@ def var(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool 
 
 def std(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Any:
     """Deviation, also where the variance overflows or vanishes."""
-    few = x.size <= FEW_SQUARES and x.dtype.kind == "f"
-    center = (_reduce_add if few else sum)(x, axis=axis, keepdims=True)
+    center = sum(x, axis=axis, keepdims=True)
     number = x.size // center.size if x.size else 0
     if number <= correction:
         return np.sqrt(_var(x, axis=axis, ddof=correction, keepdims=keepdims))
-    away, freedom = x - center / number, number - correction
+    away = x - center / number
     axis = (axis,) if isinstance(axis, int) else axis
-    if few:
-        return deviation_of_few(away, x, axis, keepdims, freedom)
-    return roots(square_sum(away, axis, keepdims, own=x.ndim > 0), x, axis, freedom, True)
-
-
-def deviation_of_few(away: Any, x: Any, axis: Any, keepdims: bool, number: float) -> Any:
-    """The deviation of a small array ``x``; ``away`` is ``x`` less its mean."""
-    try:
-        return errors("raise").copy().run(_root_mean_square, away, axis, keepdims, number)
-    except FloatingPointError:
-        return roots(square_sum(away, axis, keepdims), x, axis, number, True)
-
-
-def _root_mean_square(x: Any, axis: Any, keepdims: bool, number: float) -> Any:
-    return np.sqrt(_reduce_add(x * x, axis=axis, keepdims=keepdims) / number)
+    total = square_sum(away, axis, keepdims, own=x.ndim > 0)
+    return roots(total, x, axis, number - correction, True)
 
 
 def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
@@ -121,7 +106,20 @@ def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any
 
 
 def prod(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    """Product, of a large array first along columns, for which NumPy has vector code."""
+    if axis is None and dtype is None and x.size > SMALL and x.dtype.kind == "f":
+        x = fold(x, _reduce_multiply)  # whose axis is 0 by default
     return _reduce_multiply(x, axis=axis, dtype=dtype, keepdims=keepdims)
+
+
+def softplus(x: Any, /) -> Any:
+    """``log(1 + exp(x))``; few numbers by one call, complex ones by the composite."""
+    if x.dtype.kind == "c":
+        return composites["softplus"](BACKEND.namespace, x)
+    if x.size <= LONGEST:
+        return np.logaddexp(x, scalar(0, x.dtype))
+    small = small_part(x.copy())
+    return np.add(small, relu(x), small)
 
 
 def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
@@ -171,31 +169,58 @@ def astype(x: Any, /, dtype: Any, *, copy: bool = True) -> Any:
     return x != 0 if dtype.kind == "b" and x.dtype.kind == "c" else x.astype(dtype, copy=copy)
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=8)
 def _below(rows: int, columns: int, k: int, dtype: Any) -> Any:
     """Ones up to a diagonal, and zeros above, as `numpy.tri` gives them; kept, and only read."""
     return np.tri(rows, columns, k, dtype)
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=8)
 def _above(rows: int, columns: int, k: int, dtype: Any) -> Any:
     return 1 - _below(rows, columns, k - 1, dtype)
 
 
 def _triangle(function: Kernel, factors: Kernel) -> Kernel:
-    """One triangle of matrices, of small ones by a product of their bits with ones and zeros."""
+    """One triangle of matrices, by a product of their bits with ones and zeros that are kept."""
 
     def kernel(x: Any, /, *, k: int = 0) -> Any:
-        bits = BITS.get(x.dtype.char)
-        if bits is None or x.size > SMALL:
+        bits, shape = BITS.get(x.dtype.char), x.shape[-2:]
+        if bits is None or math.prod(shape) > LARGE:
             return function(x, k=k)
-        return np.multiply(x.view(bits), factors(*x.shape[-2:], k, bits)).view(x.dtype)
+        return np.multiply(x.view(bits), factors(*shape, k, bits)).view(x.dtype)
 
     return kernel
 
 
 def concat_arrays(*arrays: Any, axis: int) -> Any:
     return np.concatenate(arrays, axis=axis)
+
+
+def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Any:
+    """``np.roll``, along one axis by its two pieces."""
+    plain = isinstance(axis, tuple) and len(axis) == 1 and axis[0] >= 0
+    if not (plain and x.size and isinstance(shift, tuple)):
+        return np.roll(x, shift, axis=axis)
+    cut, before = -shift[0] % x.shape[axis[0]], (slice(None),) * axis[0]
+    pieces = x[(*before, slice(cut, None))], x[(*before, slice(cut))]
+    return np.concatenate(pieces, axis=axis[0])
+
+
+def flip(x: Any, /, *, axis: Any = None) -> Any:
+    if not isinstance(axis, tuple) or min(axis, default=0) < 0:
+        return np.flip(x, axis)
+    return x[tuple([slice(None, None, -1 if i in axis else 1) for i in range(x.ndim)])]
+
+
+def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Any:
+    return x.argmax(axis, keepdims=keepdims)
+
+
+def cumulative_sum(x: Any, /, *, axis: int | None = None, **options: Any) -> Any:
+    """``np.cumulative_sum``, of floating numbers without its checks."""
+    if axis is None or any(options.values()) or x.dtype.kind not in "fc":
+        return np.cumulative_sum(x, axis=axis, **options)
+    return x.cumsum(axis)
 
 
 # -- indexing ------------------------------------------------------------------------------------
@@ -301,17 +326,13 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Any:
     """Elements of ``x1`` where ``condition`` holds, of ``x2`` elsewhere.
 
     ``np.where`` takes a branch for each element, which costs ten times more where the condition is
-    irregular, as in the derivative of a rectifier. Zeros can be masked in without branches.
+    irregular, as in the derivative of a rectifier. Bits are combined without branches.
     """
-    if type(x2) is int and x2 == 0:
-        kept, keep = x1, condition
-    elif type(x1) is int and x1 == 0:
-        kept, keep = x2, np.logical_not(condition)
-    else:
-        return np.where(condition, x1, x2)
-    if hasattr(kept, "dtype") and kept.dtype.char in BITS:
-        return masked(kept, keep)
-    return np.where(condition, x1, x2)
+    if type(x2) is int and x2 == 0 and hasattr(x1, "dtype"):
+        return masked(x1, condition)
+    if type(x1) is int and x1 == 0 and hasattr(x2, "dtype"):
+        return masked(x2, np.logical_not(condition))
+    return blended(condition, x1, x2)
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
@@ -376,6 +397,7 @@ class NumpyBackend(Backend):
         **{n: getattr(np, n) for n in ("ceil", "empty", "floor", "full", "ones", "trunc", "zeros")},
         "tensordot": np.tensordot,
         "add_part": add_part,
+        "argmax": argmax,
         "argsort": argsort,
         "astype": astype,
         "broadcast_to": broadcast_to,
@@ -383,7 +405,9 @@ class NumpyBackend(Backend):
         "concat_arrays": concat_arrays,
         "conj": conj,
         "count_nonzero": count_nonzero,
+        "cumulative_sum": cumulative_sum,
         "expand_dims": expand_dims,
+        "flip": flip,
         "getitem": getitem,
         "inverse_or_infinite": inverse_or_infinite,
         "linalg.eig": eig,
@@ -401,15 +425,18 @@ class NumpyBackend(Backend):
         "real": real,
         "reciprocal": reciprocal,
         "reshape": reshape,
+        "roll": roll,
         "scatter_add": scatter_add,
         "scatter_max": scatter_extreme(np.maximum),
         "scatter_min": scatter_extreme(np.minimum),
         "setitem": setitem,
         "sign": np.sign,
         "sliding_windows": strided_windows(as_strided, writeable=False),
+        "softplus": softplus,
         "sort": sort,
         "std": std,
         "sum": sum,
+        "take": np.ndarray.take,
         "take_along_axis": take_along_axis,
         "tril": _triangle(np.tril, _below),
         "triu": _triangle(np.triu, _above),

@@ -13,8 +13,11 @@ __all__ = [
     "BITS",
     "FILLED",
     "KERNELS",
+    "WIDE",
+    "blended",
     "masked",
     "ones",
+    "relu",
     "row_layout",
     "scalar",
 ]
@@ -85,15 +88,6 @@ def axpby(a: float, x: Any, b: float, y: Any) -> Any:
     return _add_into(_multiply(x, a), y)
 
 
-def add_squares(a: float, x: Any, b: float, g: Any) -> Any:
-    """``a * x + (b * g)**2``, of floating arrays."""
-    g = g if b == 1 else _multiply(g, b)
-    if not g.shape:
-        return g * g + x * a
-    square = _multiply(g, g) if b == 1 else _multiply(g, g, g)
-    return _add(square, x, square) if a == 1 else _add_into(_multiply(x, a), square)
-
-
 def add_normalised(p: Any, a: float, m: Any, v: Any, eps: float) -> Any:
     """``p + a * m / (sqrt(v) + eps)``, of floating arrays."""
     root = np.sqrt(v)
@@ -148,18 +142,13 @@ BITS: Any = {"e": np.dtype(np.int16), "f": np.dtype(np.int32), "d": np.dtype(np.
 
 
 def relu(x: Any, /) -> Any:
-    """``max(x, 0)``, with zeros, or a row of them: NumPy has no vector code for a scalar."""
+    """``max(x, 0)``, by zeros, or by `clip`: for a number NumPy has vector code there alone."""
     shape, dtype = x.shape, x.dtype
-    if shape and x.size <= FILLED:
+    if x.size <= FILLED:
         return np.maximum(x, zeros(shape, dtype))
-    width = shape[-1] if shape else 0
-    zero = zeros(width, dtype) if 64 <= width <= 16 * WIDE else scalar(0, dtype)
-    return np.maximum(x, zero)
-
-
-def mask(x: Any, by: Any) -> Any:
-    """``x`` where ``by`` is not zero, and zero elsewhere."""
-    return masked(x, np.not_equal(by, scalar(0, by.dtype)))
+    if dtype.kind == "f":
+        return np.clip(x, scalar(0, dtype), scalar(math.inf, dtype))
+    return np.maximum(x, scalar(0, dtype))
 
 
 def masked(x: Any, keep: Any) -> Any:
@@ -173,13 +162,24 @@ def masked(x: Any, keep: Any) -> Any:
     return _multiply(x.view(bits), factors, factors).view(dtype)
 
 
+def blended(condition: Any, x1: Any, x2: Any) -> Any:
+    """``np.where``, of large arrays of one shape and dtype without a branch for each element."""
+    shape = getattr(condition, "shape", ())
+    alike = shape == getattr(x1, "shape", None) == getattr(x2, "shape", None)
+    bits = BITS.get(x1.dtype.char) if alike and math.prod(shape) > 512 else None
+    if bits is None or x1.dtype != x2.dtype or condition.dtype.char != "?":
+        return np.where(condition, x1, x2)
+    other = x2.view(bits)
+    out = np.subtract(x1.view(bits), other)  # which may overflow, and then comes back
+    _multiply(out, condition.astype(bits), out)
+    return _add(out, other, out).view(x1.dtype)
+
+
 KERNELS: Mapping[str, Kernel] = {
     "add_normalised": add_normalised,
-    "add_squares": add_squares,
     "axpby": axpby,
     "expit": expit,
     "linear": linear,
     "logistic_bell": logistic_bell,
-    "mask": mask,
     "relu": relu,
 }

@@ -13,22 +13,25 @@ columns in another order: a sum that overflows on the way may be nan where NumPy
 import math
 from collections.abc import Mapping
 from contextvars import Context
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from wengert.backends.backend import Kernel
-from wengert.backends.numpy_networks import FILLED, ones, row_layout
+from wengert.backends.numpy_networks import WIDE, ones
 
 __all__ = [
     "FEW_SQUARES",
     "KERNELS",
+    "LONGEST",
     "are_moderate",
     "errors",
+    "fold",
     "max_over",
     "min_over",
     "roots",
+    "small_part",
     "squares",
     "sum_over",
     "unwarned",
@@ -45,6 +48,8 @@ _min: Any = np.minimum.reduce
 LONGEST, FEWEST = 128, 96
 #: The longest rows, and the fewest, of whose transposed copy a maximum is faster.
 SHORT, FEW = 32, 32
+#: From so many numbers on sums are those of pieces of this length.
+MANY, WIDTH = 1 << 15, 1 << 10
 #: Up to so many squares BLAS adds, which starts faster.
 FEW_SQUARES = 1 << 12
 #: At most so many elements are copied at once.
@@ -54,7 +59,7 @@ BLOCK = 1 << 16
 class Rows(NamedTuple):
     """An array as a stack of matrices whose columns are reduced, or as a matrix with short rows."""
 
-    over: str  # "columns" of a matrix, those of each matrix of a "stack", or "rows"
+    over: str  # "columns" of a matrix, those of each matrix of a "stack", "rows", "long", or "all"
     parts: tuple[int, ...] | None  # the shape of the matrix or stack; None where the array has it
     length: int  # how many numbers each result is made from
     shape: tuple[int, ...] | None  # of the result; None where the reduction gives it
@@ -68,10 +73,10 @@ def rows(shape: tuple[int, ...], axis: Any, drop: bool, fewest: int = FEWEST) ->
     ``drop`` is ``not keepdims``: what another object says may change, and is no key.
     """
     ndim = len(shape)
-    given = (axis,) if isinstance(axis, int) else axis
+    given = range(ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
     axes = sorted(i + ndim if i < 0 else i for i in given)
     number = len(axes)
-    if not 0 < number < ndim or 0 in shape or axes != list(range(axes[0], axes[0] + number)):
+    if not number or 0 in shape or axes != list(range(axes[0], axes[0] + number)):
         return None
     start, stop = axes[0], axes[0] + number
     if start < 0 or stop > ndim:  # an error, which NumPy raises
@@ -79,14 +84,18 @@ def rows(shape: tuple[int, ...], axis: Any, drop: bool, fewest: int = FEWEST) ->
     before, length, after = (
         math.prod(shape[part]) for part in (slice(start), slice(start, stop), slice(stop, None))
     )
-    if length == 1 or before == after == 1:  # nothing to add, or one loop
+    if length == 1:  # nothing to add
         return None
     parts: tuple[int, ...]
     made: tuple[int, ...]
-    if after == 1:  # NumPy halves long sums again and again, which keeps their digits
-        if length > LONGEST or before < fewest:
+    if before == after == 1:
+        if length < MANY:
             return None
-        over, parts, made = "rows", (before, length), (before,)
+        over, parts, made = "all", (length,), ()
+    elif after == 1:  # NumPy halves long sums again and again, which keeps their digits
+        if length > FEW_SQUARES or before < (fewest if length <= LONGEST else MANY // length):
+            return None
+        over, parts, made = "rows" if length <= LONGEST else "long", (before, length), (before,)
     elif before == 1:
         over, parts, made = "columns", (length, after), (after,)
     else:
@@ -125,6 +134,21 @@ def short_rows(x: Any, axis: Any, keepdims: bool) -> Rows | None:
     return None if how is None or how.over != "rows" or how.length > SHORT else how
 
 
+def fold(x: Any, reduce: Any) -> Any:
+    """What a reduction makes of each of an array's pieces: rows of one length, and the rest."""
+    flat = x.reshape(-1)
+    stop = flat.size - flat.size % WIDTH
+    return np.concatenate([reduce(flat[:stop].reshape(-1, WIDTH)), reduce(flat[None, stop:])])
+
+
+def _sums_of_rows(x: Any) -> Any:
+    return _vecdot(x, ones(x.shape[1], x.dtype))
+
+
+def _squares_of_rows(x: Any) -> Any:
+    return _vecdot(x, x)
+
+
 def sum_over(x: Any, axis: Any, keepdims: bool, *, out: Any = None) -> Any:
     """The sum of an array in single or double precision over axes."""
     how = rows(x.shape, axis, not keepdims)
@@ -133,11 +157,13 @@ def sum_over(x: Any, axis: Any, keepdims: bool, *, out: Any = None) -> Any:
     over, parts, length, shape, made = how
     if parts is not None:
         x = x.reshape(parts)
-    one = ones(length, x.dtype)
     into = out if out is None or shape is None else out.reshape(made, copy=False)
-    if over == "rows":
+    one = ones(length if over != "all" else 1, x.dtype)
+    if over == "all":
+        found = _add(fold(x, _sums_of_rows), out=into)
+    elif over in ("rows", "long"):
         # BLAS also computes with what lies beside short rows, and its warnings tell of that.
-        found = unwarned(x.dot, one, into)
+        found = unwarned(x.dot if over == "rows" else partial(_vecdot, x), one, into)
         finite = math.isfinite(np.vdot(found, found))
         if not finite:
             _add(x, axis=1, out=found)
@@ -150,15 +176,18 @@ def sum_over(x: Any, axis: Any, keepdims: bool, *, out: Any = None) -> Any:
 
 def max_over(x: Any, axis: Any = None, keepdims: bool = False, *, out: Any = None) -> Any:
     """The largest numbers over axes."""
-    return _extreme(_max, x, axis, keepdims, out)
+    return _extreme(_max, "argmax", x, axis, keepdims, out)
 
 
 def min_over(x: Any, axis: Any = None, keepdims: bool = False, *, out: Any = None) -> Any:
     """The smallest numbers over axes."""
-    return _extreme(_min, x, axis, keepdims, out)
+    return _extreme(_min, "argmin", x, axis, keepdims, out)
 
 
-def _extreme(reduce: Any, x: Any, axis: Any, keepdims: bool, out: Any) -> Any:
+def _extreme(reduce: Any, place: str, x: Any, axis: Any, keepdims: bool, out: Any) -> Any:
+    if axis is None and x.size <= LONGEST and not keepdims and out is None:
+        flat = x.reshape(-1)
+        return flat[getattr(flat, place)()]
     how = short_rows(x, axis, keepdims)
     if how is None or not x.flags.c_contiguous:
         return reduce(x, axis=axis, keepdims=keepdims, out=out)
@@ -214,6 +243,9 @@ def square_sum(x: Any, axis: Any, keepdims: bool, *, own: bool = False) -> Any:
 def _square_sum(x: Any, axis: Any, keepdims: bool, own: bool) -> Any:
     if x.size <= FEW_SQUARES and axis is not None and len(axis) == 1 and x.dtype.char in "fd":
         return _vecdot(x, x, axis=axis[0], keepdims=keepdims)
+    if (axis is None or len(axis) == x.ndim) and x.dtype.char in "fd" and x.flags.c_contiguous:
+        total = _add(fold(x, _squares_of_rows))
+        return total.reshape((1,) * x.ndim) if keepdims else total
     terms = np.multiply(x, x, x) if own and x.dtype.kind == "f" else squares(x)
     if axis is None or x.ndim < 2:
         return _add(terms, axis=axis, keepdims=keepdims)
@@ -251,6 +283,22 @@ def roots(total: Any, x: Any, axis: Any, number: float, centred: bool = False) -
 def vector_norm(x: Any, /, *, axis: tuple[int, ...], keepdims: bool = False) -> Any:
     """The 2-norm over axes."""
     return roots(square_sum(x, axis, keepdims), x, axis, 1)
+
+
+def _are_large(x1: Any, x2: Any) -> bool:
+    """Whether there is a vector form: of large real arrays of one shape and dtype."""
+    shape = getattr(x1, "shape", None)
+    if not shape or shape != getattr(x2, "shape", None) or x1.size <= WIDE:
+        return False
+    return x1.dtype == x2.dtype and x1.dtype.char in "fd"
+
+
+def hypot(x1: Any, x2: Any, /) -> Any:
+    """``np.hypot``, by the squares where all of their sums are in range."""
+    if not _are_large(x1, x2):
+        return np.hypot(x1, x2)
+    total = unwarned(lambda: x1 * x1 + x2 * x2)
+    return np.sqrt(total, total) if within(total) else np.hypot(x1, x2)
 
 
 def are_moderate(x: Any) -> bool:
@@ -300,19 +348,11 @@ def _is_row(x: Any, axis: tuple[int, ...]) -> bool:
     return len(axis) == 1 and 0 != x.shape[axis[0]] == x.size and x.dtype.char in "fd"
 
 
-def _is_small(x: Any, axis: tuple[int, ...]) -> bool:
-    """Whether it is a matrix of short rows whose calls take longer than what they compute."""
-    short = axis == (1,) and x.ndim == 2 and 0 < x.size <= FILLED and x.shape[1] <= LONGEST
-    return short and x.dtype.char in "fd"
-
-
 def _top(x: Any, axis: tuple[int, ...]) -> Any:
     """The largest (real part) of each row, as a column, or that of the only row as a number."""
     if _is_row(x, axis):
         row = x.reshape(-1)
         return row[row.argmax()]
-    if _is_small(x, axis):
-        return x.take(x.argmax(1) + row_layout(*x.shape)[0]).reshape((-1, 1))
     return max_over(np.real(x) if x.dtype.kind == "c" else x, axis, True)
 
 
@@ -320,8 +360,8 @@ def _total(x: Any, axis: tuple[int, ...]) -> Any:
     """The sum of each row, likewise, of numbers from 0 to 1: BLAS has nothing to warn of."""
     if _is_row(x, axis):
         return x.reshape(-1).dot(ones(x.size, x.dtype))
-    if _is_small(x, axis):
-        return x.dot(ones(x.shape[1], x.dtype)).reshape((-1, 1))
+    if axis == (x.ndim - 1,) and x.shape[-1] <= FEW_SQUARES and x.dtype.char in "fd":
+        return _vecdot(x, ones(x.shape[-1], x.dtype), keepdims=True)
     if x.ndim > 1 and x.dtype.char in "fd":
         return sum_over(x, axis, True)
     return _add(x, axis=axis, keepdims=True)
@@ -329,11 +369,6 @@ def _total(x: Any, axis: tuple[int, ...]) -> Any:
 
 def softmax(x: Any, *, axis: tuple[int, ...]) -> Any:
     """``exp(x) / sum(exp(x))``."""
-    if _is_row(x, axis):  # whose calls take longer than what they compute
-        row = x.reshape(-1)
-        out = np.subtract(row, row[row.argmax()])
-        np.exp(out, out)
-        return np.divide(out, out.dot(ones(len(out), x.dtype)), out).reshape(x.shape)
     if not x.size:
         return x.copy()
     if x.dtype.char == "e":  # whose sums end at 65504
@@ -376,11 +411,29 @@ def logsumexp(x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
     return out if out.shape == shape else out.reshape(shape)
 
 
+def logaddexp(x1: Any, x2: Any, /) -> Any:
+    """``np.logaddexp`` by functions that have vector code."""
+    if not _are_large(x1, x2):
+        return np.logaddexp(x1, x2)
+    apart = unwarned(np.subtract, x1, x2)
+    if math.isnan(apart.item(apart.argmax())):  # of two equal infinities, too
+        return np.logaddexp(x1, x2)
+    return np.add(small_part(apart), np.maximum(x1, x2), apart)
+
+
+def small_part(x: Any) -> Any:
+    """``log(1 + exp(-abs(x)))``, in the array itself."""
+    np.negative(np.abs(x, x), x)
+    return np.log1p(np.exp(x, x), x)
+
+
 KERNELS: Mapping[str, Kernel] = {
     "cosine_of": cosine_of,
     "direction": direction,
+    "hypot": hypot,
     "linalg.vector_norm": vector_norm,
     "log_softmax": log_softmax,
+    "logaddexp": logaddexp,
     "logsumexp": logsumexp,
     "max": max_over,
     "min": min_over,

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from wengert.backends import cupy, dtype_of, numpy, numpy_reductions
+from wengert.backends import cupy, dtype_of, numpy_reductions
 from wengert.backends.backend import Kernel
 from wengert.compiler.program import Instruction, Value
 from wengert.nn.kernels import numpy_classification, numpy_normalisations, numpy_recurrent
@@ -215,7 +215,6 @@ KERNELS: Final[Mapping[Kernel, KernelFacts]] = {
     numpy_classification.targets: KernelFacts(looks=True, raises=True),
     numpy_classification.counted_losses: _LOOKS,
     numpy_classification.number_counted: _LOOKS,
-    numpy.deviation_of_few: _LOOKS,
     numpy_normalisations.inverse_roots: _LOOKS,
     numpy_normalisations.scaled_rows: _OF_ROWS,
     numpy_normalisations.shifted_rows: _OF_ROWS,

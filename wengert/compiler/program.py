@@ -163,7 +163,9 @@ class Instruction:
 
     def writing(self, out: Value) -> "Instruction":
         """The same call with its result written into the memory of ``out``."""
-        return self._like(self.operands, self.parameters, out)
+        made = self._like(self.operands, self.parameters, out)
+        made.form, made._used = self.form, self._used
+        return made
 
     def _like(
         self, operands: tuple[Any, ...], parameters: Mapping[str, Any], out: Value | None

@@ -5,7 +5,7 @@ import inspect
 import types
 from collections.abc import Callable, Sequence
 from operator import index
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from wengert.func.trees import TreeDef, tree_flatten, trees_of
 from wengert.tape.function import Function
@@ -76,19 +76,6 @@ class custom_vjp(Generic[P, R]):
         self._jvp: Callable[..., Any] | None = None
         self._label: str = getattr(function, "__name__", type(function).__name__)
         self._operation: type[_Custom] = type(self._label, (_Custom,), {})
-
-    @overload
-    def __new__(
-        cls, function: Callable[P, R], nondiff_argnums: Sequence[int] = ()
-    ) -> "custom_vjp[P, R]": ...
-    @overload
-    def __new__(  # type: ignore[misc]
-        cls, function: None = None, nondiff_argnums: Sequence[int] = ()
-    ) -> Callable[[Callable[P, R]], "custom_vjp[P, R]"]: ...
-    def __new__(cls, function: Any = None, nondiff_argnums: Sequence[int] = ()) -> Any:
-        if function is None:  # @custom_vjp(nondiff_argnums=...)
-            return lambda decorated: cls(decorated, nondiff_argnums)
-        return super().__new__(cls)
 
     def __reduce__(self) -> str:
         # Copied and pickled as functions are: by name.

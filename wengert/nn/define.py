@@ -1,6 +1,5 @@
 """Modules that only store options: each is a row, ``ELU = module("ELU", F.elu)``."""
 
-import re
 from collections.abc import Callable
 from inspect import Parameter, Signature, cleandoc, signature
 from typing import Any, ClassVar, Final
@@ -86,7 +85,7 @@ def module(
     text = shown.format if isinstance(shown, str) else shown
     content = {
         "__module__": space["__name__"],
-        "__doc__": _documentation(name, label, function.__doc__, {p.name for p in options}),
+        "__doc__": _documentation(name, label, function.__doc__),
         "__init__": construct,
         "forward": forward,
         "_options": tuple(p.name for p in options),
@@ -96,14 +95,9 @@ def module(
     return type(name, (Stored,), content)
 
 
-def _documentation(name: str, label: str, text: str | None, options: set[str]) -> str | None:
-    """A docstring of the function's first sentence, and its descriptions of the options."""
+def _documentation(name: str, label: str, text: str | None) -> str | None:
+    """A docstring of the function's first sentence."""
     if not text:  # left out by -OO
         return None
-    text = cleandoc(text)
-    found = re.search(r"\n\nParameters\n-+\n(.*?)(?=\n\n[A-Z]\w+\n---|\Z)", text, re.DOTALL)
-    entries = re.split(r"\n(?=\S)", found[1] if found else "")
-    kept = [entry for entry in entries if {*entry.partition(" : ")[0].split(", ")} <= options]
-    described = "\n".join(["\n\nParameters\n----------", *kept]) if kept else ""
-    origin = f"`functional.{label}` as a module.\nPyTorch: ``torch.nn.{name}``."
-    return "\n\n".join([text.partition("\n\n")[0], origin]) + described
+    first = cleandoc(text).partition("\n\n")[0]
+    return f"{first}\n\n`functional.{label}` as a module.\nPyTorch: ``torch.nn.{name}``."

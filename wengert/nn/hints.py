@@ -12,22 +12,15 @@ _CLASSES: Final = {"expit": "Sigmoid", "log_expit": "LogSigmoid"}
 def no_module(given: Any, holder: str) -> TypeError:
     """Return the error for what is no module, with what to write instead."""
     text = f"{holder} holds modules, and "
-    if isinstance(given, type):
-        name = given.__name__
-        return TypeError(
-            f"{text}{name} is a class (type is not a Module subclass): write nn.{name}(), which "
-            "makes a module of it"
-        )
-    if isinstance(given, list | tuple):
-        kind = type(given).__name__
-        return TypeError(
-            f"{text}a {kind} was given ({kind} is not a Module subclass): give the modules one by "
-            f"one, {holder}(*modules)"
-        )
     kind = type(given).__name__
+    if isinstance(given, list | tuple):
+        instead = f"give the modules one by one, {holder}(*modules)"
+        return TypeError(f"{text}{kind} is not a Module subclass: {instead}")
     if not callable(given) or not hasattr(given, "__name__"):
         return TypeError(f"{text}{kind} is not a Module subclass")
     name = given.__name__
+    if isinstance(given, type):
+        return TypeError(f"{text}{name} is a class: write nn.{name}(), which makes a module of it")
     nn = import_module("wengert.nn")
     plain = name.replace("_", "")
     found = _CLASSES.get(name) or next((one for one in nn.__all__ if one.lower() == plain), None)

@@ -1,7 +1,6 @@
 """Layers."""
 
 import math
-from operator import index
 from typing import Any
 
 from wengert import ops
@@ -10,6 +9,7 @@ from wengert.nn import init
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
 from wengert.ops.axes import as_axis, number
+from wengert.ops.creation import whole
 from wengert.tape.primitive import anew
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -76,8 +76,8 @@ class Linear(Affine):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        self.in_features = _as_count("in_features", in_features)
-        self.out_features = _as_count("out_features", out_features)
+        self.in_features = whole(in_features, "Linear", "in_features")
+        self.out_features = whole(out_features, "Linear", "out_features")
         shape = self.out_features, self.in_features
         self._make(shape, self.out_features, bias, device, dtype)
 
@@ -158,7 +158,7 @@ class PReLU(Module):
     def __init__(
         self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None
     ) -> None:
-        self.num_parameters = index(num_parameters)
+        self.num_parameters = whole(num_parameters, "PReLU", "num_parameters")
         self.init = number(init, "PReLU", "init")
         self.weight = Parameter(ops.empty((self.num_parameters,), device=device, dtype=dtype))
         self.reset_parameters()
@@ -173,10 +173,3 @@ class PReLU(Module):
 
     def extra_repr(self) -> str:
         return f"num_parameters={self.num_parameters}"
-
-
-def _as_count(name: str, given: Any) -> int:
-    try:
-        return index(given)
-    except TypeError:
-        raise TypeError(f"{name} is an integer, and {given!r} is not") from None

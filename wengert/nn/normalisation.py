@@ -48,7 +48,7 @@ class LayerNorm(_Norm):
     --------
     >>> wg.nn.LayerNorm(2)(wg.asarray([[1.0, 3.0], [10.0, 30.0]]))
     tensor([[-1.0000,  1.0000],
-            [-1.0000,  1.0000]], grad_fn=<AddBackward0>)
+            [-1.0000,  1.0000]], grad_fn=<StandardisedBackward0>)
     """
 
     _shown = "normalized_shape | eps elementwise_affine bias"
@@ -78,7 +78,7 @@ class RMSNorm(_Norm):
     Examples
     --------
     >>> wg.nn.RMSNorm(2)(wg.asarray([[3.0, 4.0]]))
-    tensor([[0.8485, 1.1314]], grad_fn=<MulBackward0>)
+    tensor([[0.8485, 1.1314]], grad_fn=<StandardisedBackward0>)
     """
 
     _shown = "normalized_shape | eps elementwise_affine"
@@ -264,7 +264,7 @@ class BatchNorm1d(_BatchNorm):
     >>> layer = wg.nn.BatchNorm1d(2)
     >>> layer(wg.asarray([[1.0, 10.0], [3.0, 30.0]]))
     tensor([[-1.0000, -1.0000],
-            [ 1.0000,  1.0000]], grad_fn=<AddBackward0>)
+            [ 1.0000,  1.0000]], grad_fn=<StandardisedBackward0>)
     >>> layer.running_mean  # a tenth of the batch's means
     tensor([0.2000, 2.0000])
     """

@@ -7,7 +7,6 @@ from wengert.nn import functional as F
 from wengert.nn.define import module
 from wengert.nn.functional.define import check_reduction
 from wengert.nn.functional.dropout import probability
-from wengert.nn.functional.spatial import sizes
 
 # Activations.
 ELU = module("ELU", F.elu, inplace=True)
@@ -54,14 +53,8 @@ def _set_stride(layer: Any) -> None:
     layer.stride = layer.kernel_size if layer.stride is None else layer.stride
 
 
-def _spread_windows(layer: Any) -> None:
-    _set_stride(layer)
-    for name, least in (("kernel_size", 1), ("stride", 1), ("padding", 0)):
-        setattr(layer, name, sizes(getattr(layer, name), 1, "AvgPool1d", name, least))
-
-
 _WINDOW = "kernel_size={0.kernel_size}, stride={0.stride}, padding={0.padding}"
-_average = partial(module, shown=_WINDOW)
+_average = partial(module, shown=_WINDOW, check=_set_stride)
 _maximum = partial(
     module,
     shown=_WINDOW + ", dilation={0.dilation}, ceil_mode={0.ceil_mode}",
@@ -71,8 +64,8 @@ _adaptive = partial(module, shown="output_size={0.output_size}")
 AdaptiveAvgPool1d = _adaptive("AdaptiveAvgPool1d", F.adaptive_avg_pool1d)
 AdaptiveAvgPool2d = _adaptive("AdaptiveAvgPool2d", F.adaptive_avg_pool2d)
 AdaptiveMaxPool2d = _adaptive("AdaptiveMaxPool2d", F.adaptive_max_pool2d)
-AvgPool1d = _average("AvgPool1d", F.avg_pool1d, check=_spread_windows)
-AvgPool2d = _average("AvgPool2d", F.avg_pool2d, check=_set_stride)
+AvgPool1d = _average("AvgPool1d", F.avg_pool1d)
+AvgPool2d = _average("AvgPool2d", F.avg_pool2d)
 MaxPool1d = _maximum("MaxPool1d", F.max_pool1d)
 MaxPool2d = _maximum("MaxPool2d", F.max_pool2d)
 Unfold = module("Unfold", F.unfold)

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 import wengert as wg
-from wengert.ops.conversion import asarray
 from wengert.protocols import array_ufunc, call_counterpart
 from wengert.protocols.ufuncs import ELEMENTWISE
 from wengert.tape.node import is_lifted
@@ -27,7 +26,7 @@ newshape obj operands out pad_width reps shape shift source subscripts tup
 """.split()  # noqa: SIM905 -- a page of names is none to read
 #: What becomes a Tensor: NumPy's arrays of text and objects stay.
 _NUMBERS = "?bhilqBHILQefdFD"
-_REDUCTIONS = ("max", "mean", "min", "prod", "std", "sum", "var")
+_ALONG = ("expand_dims", "flip", "max", "mean", "min", "prod", "squeeze", "std", "sum", "var")
 #: Tensors that NumPy would have as arrays of no axes, which change in place, and not as numbers.
 ARRAYS: "weakref.WeakValueDictionary[int, Tensor]" = weakref.WeakValueDictionary()
 
@@ -71,7 +70,7 @@ def _own(theirs: Any, args: Any, keywords: Any, given: Any = None) -> Any:
 def _join(x: Any, name: str = "") -> Any:
     """A list or tuple that holds Tensors as one Tensor, if the parameter is an array."""
     nested = type(x) in (list, tuple) and name not in _STATIC and holds(Tensor, x)
-    return asarray(x) if nested else x
+    return wg.asarray(x) if nested else x
 
 
 def transpose(x: Any, axes: Any = None) -> Any:
@@ -89,10 +88,10 @@ def _dot(x: Any, y: Any) -> Any:
 
 #: What answers quickly, of an axis and of other arguments. Where it raises an error, as for what it
 #: does not take, the counterpart answers, or tells.
-_BY_AXIS: dict[str, Any] = {n: getattr(wg, n) for n in (*_REDUCTIONS, "expand_dims", "flip")}
+_BY_AXIS: dict[str, Any] = {name: getattr(wg, name) for name in _ALONG}
 _BY_AXIS |= {"cumprod": wg.cumulative_prod, "cumsum": wg.cumulative_sum}
 _OTHERS: dict[str, Any] = {
-    **{name: getattr(wg, name) for name in ("broadcast_to", "clip", "diff", "moveaxis")},
+    **{name: getattr(wg, name) for name in ("broadcast_to", "clip", "diff", "einsum", "moveaxis")},
     **{name: getattr(wg, name) for name in ("reshape", "roll", "stack", "where")},
     **{f"linalg.{name}": getattr(wg.linalg, name) for name in ("det", "inv", "solve")},
     "concatenate": wg.concat,
@@ -104,7 +103,7 @@ _OTHERS: dict[str, Any] = {
     "transpose": transpose,
     "vstack": lambda arrays: (wg.stack if arrays[0]._array.ndim == 1 else wg.concat)(arrays),
 }
-_PLAIN = {Tensor, int, float, tuple, type(None)}
+_PLAIN = {Tensor, np.ndarray, int, float, tuple, type(None)}
 _MISSING: Any = object()
 #: The parameters of NumPy's built-in functions, which they tell from version 2.4 on.
 _BUILT_IN = (
@@ -119,16 +118,17 @@ def door(label: str, theirs: Callable[..., Any], ours: Callable[..., Any]) -> Ca
     """NumPy's function, of Tensors its counterpart; what is plain is answered quickly."""
     name = label.partition(".")[2]
     by_axis, special = name in _BY_AXIS, (_BY_AXIS | _OTHERS).get(name)
-    own = special or ours
+    own, any_kind = special or ours, special in (None, wg.where)
     names = _PARAMETERS.get(theirs.__name__) or list(inspect.signature(theirs).parameters)
     out_at = names.index("out") if "out" in names and names[0] != "operands" else len(names)
 
     @wraps(theirs)
     def call(a: Any = _MISSING, b: Any = _MISSING, /, *more: Any, **keywords: Any) -> Any:
         if type(a) is Tensor:
-            plain = a._node is not None or own in (ours, wg.where) or a.dtype.inexact
+            plain = any_kind or a._node is not None or a.dtype.inexact
         else:
-            plain = bool(special) and type(a) in (list, tuple) and {*map(type, a)} == {Tensor}
+            parts = a if type(a) in (list, tuple) else (b,) * (type(a) is str)
+            plain = bool(special) and {*map(type, parts)} == {Tensor}
         try:
             if not plain or (keywords and [*keywords] != ["axis"]):
                 pass

@@ -101,10 +101,7 @@ class Optimizer(Refusing):
         if "params" not in param_group:
             raise ValueError("a parameter group needs 'params'")
         if isinstance(param_group["params"], set):
-            raise TypeError(
-                "optimizer parameters need to be organized in ordered collections, but the "
-                "ordering of tensors in sets will change between runs. Please use a list instead."
-            )
+            raise TypeError("a set of parameters has another order in each run; use a list instead")
         params = list_tensors(name, param_group["params"])
         if unknown := param_group.keys() - self.defaults.keys() - SCHEDULED - {"params"}:
             raise ValueError(
@@ -115,16 +112,11 @@ class Optimizer(Refusing):
         seen = {*map(id, self._params())}
         for param in params:
             if not isinstance(param, Tensor):
-                kind = type(param).__name__
-                raise TypeError(
-                    f"optimizer can only optimize Tensors, but one of the params is {kind}"
-                )
+                raise TypeError(f"{name} takes Tensors, and was given a {type(param).__name__}")
             if not param.is_leaf:
                 raise ValueError("can't optimize a non-leaf Tensor")
             if id(param) in seen:
-                raise ValueError(
-                    "some parameters appear in more than one parameter group, or twice"
-                )
+                raise ValueError("some parameters appear in more than one parameter group")
             seen.add(id(param))
         self.check(group)
         self.param_groups.append(group)

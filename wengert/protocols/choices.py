@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from wengert.interpreters.namespaces import differentiable as xp
-from wengert.ops.conversion import beside
 from wengert.ops.indexing import getitem, replaced, setitem
 from wengert.ops.operands import operands
 from wengert.protocols import UnsupportedError
@@ -59,14 +58,6 @@ def real_if_close(a: Any, tol: float = 100) -> Tensor:
     return xp.real(x) if (np.abs(values(x).imag) < limit).all() else x
 
 
-def compress(condition: Any, a: Any, axis: int | None = None) -> Tensor:
-    """``np.compress``."""
-    (x,) = operands(a)
-    x = xp.reshape(x, (-1,)) if axis is None else x
-    kept = beside(x, np.flatnonzero(values(condition)))
-    return xp.take(x, kept, axis=axis or 0)  # type: ignore[no-any-return]
-
-
 def _partial(function: str) -> Callable[..., Tensor]:
     """``np.partition`` and ``np.argpartition``: wholly sorted, which is a partition too."""
 
@@ -117,7 +108,6 @@ def _write_places(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
 TABLE: dict[str, Callable[..., Any]] = {
     "argpartition": _partial("argsort"),
     "choose": choose,
-    "compress": compress,
     "copyto": _copyto,
     "fill_diagonal": _fill_diagonal,
     "partition": _partial("sort"),

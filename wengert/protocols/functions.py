@@ -58,6 +58,8 @@ def _cross(a: Any, b: Any, *, axis: int | None = None, **axes: int) -> Tensor:
     x, y = operands(a, b)
     if axis is not None:
         axes = {"axisa": axis, "axisb": axis, "axisc": axis}
+    if not axes and x.shape == y.shape:
+        return linalg.cross(x, y)
     x = manipulation.moveaxis(x, axes.get("axisa", -1), -1)
     y = manipulation.moveaxis(y, axes.get("axisb", -1), -1)
     product = linalg.cross(*manipulation.broadcast_arrays(x, y))
@@ -71,15 +73,17 @@ def _pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) ->
     return pad(x, pad_width, mode, **keywords)
 
 
-def _take(x: Any, indices: Any, *, axis: int | None = None, mode: str = "raise") -> Tensor:
-    if mode != "raise":
-        raise UnsupportedError(f"mode={mode!r} is not supported for Tensors")
-    (t,) = operands(x)
+def _take(
+    a: Any, indices: Any, axis: int | None = None, out: None = None, mode: str = "raise"
+) -> Tensor:
+    if mode != "raise" or out is not None:
+        raise UnsupportedError(f"mode={mode!r} and out= are not supported for Tensors")
+    t = a if type(a) is Tensor else operands(a)[0]
     at = indices if hasattr(indices, "dtype") else operands(t, [indices])[1][0]
     if axis is None:
-        t, axis = manipulation.reshape(t, (-1,)), 0
+        t, axis = manipulation.reshape(t, (-1,)) if t.ndim != 1 else t, 0
     before = (slice(None),) * (axis % t.ndim)
-    return indexing.getitem(t, (*before, at))
+    return indexing.getitem(t, (*before, at) if before else at)
 
 
 #: NumPy's name to a function that takes NumPy's arguments.
@@ -203,7 +207,7 @@ TABLE: dict[str, Callable[..., Any]] = {
     "searchsorted": translate(of_two(searching.searchsorted), "a v / side sorter"),
     "select": numeric.select,
     "sort": translate(_of_sorted(sorting.sort), "a / axis -kind -order -stable"),
-    "take": translate(_take, "a indices / axis -out mode"),
+    "take": _take,
     "take_along_axis": translate(indexing.take_along_axis, "arr indices / axis"),
     "unique": numeric.unique,
     "unique_all": sets.unique_all,

@@ -15,6 +15,7 @@ from wengert.ops.axes import as_axis, at_axis, kept
 from wengert.ops.beyond import einsum, median, quantile
 from wengert.ops.data_type import astype
 from wengert.ops.indexing import getitem, take
+from wengert.ops.linalg.products import trace as matrix_trace
 from wengert.ops.linear_algebra import matmul, matrix_transpose, tensordot, vecdot
 from wengert.ops.operands import operands
 from wengert.ops.shares import by_float32
@@ -58,6 +59,9 @@ def kron(a: Any, b: Any) -> Tensor:
 
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Tensor:
     """``np.trace``."""
+    plain = isinstance(a, Tensor) and a.ndim == 2 and {*map(type, (axis1, axis2))} == {int}
+    if plain and (axis1, axis2, dtype) == (0, 1, None):
+        return matrix_trace(a, offset=offset)
     return statistical.sum(cast(diagonal(a, offset, axis1, axis2), dtype), axis=-1)
 
 
@@ -373,28 +377,22 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     steps = varargs * len(axes) if len(varargs) == 1 else varargs or (1.0,) * len(axes)
     if len(steps) != len(axes):
         raise TypeError(f"{len(steps)} spacings for {len(axes)} axes")
-    if edge_order not in (1, 2):
-        raise ValueError(f"edge_order is 1 or 2, and not {edge_order!r}")
-    found = [
-        _slope(x, as_axis(one, x.ndim), step, edge_order)
-        for one, step in zip(axes, steps, strict=True)
-    ]
+    if edge_order != 1:
+        raise UnsupportedError("edge_order is 1 for Tensors")
+    found = [_slope(x, as_axis(one, x.ndim), by) for one, by in zip(axes, steps, strict=True)]
     return found[0] if single else tuple(found)
 
 
-def _slope(x: Tensor, axis: int, step: Any, edge_order: int) -> Tensor:
+def _slope(x: Tensor, axis: int, step: Any) -> Tensor:
     if getattr(step, "ndim", 0) or isinstance(step, list | tuple):
         raise UnsupportedError("uneven spacing is not supported for Tensors; give a number")
     n = x.shape[axis]
-    if n <= edge_order:
-        raise ValueError(f"axis {axis} of length {n} is too short: {edge_order + 1} are needed")
+    if n < 2:
+        raise ValueError(f"axis {axis} of length {n} is too short: 2 are needed")
 
     def at(*key: int | None) -> Tensor:
         return getitem(x, at_axis(axis, slice(*key)))
 
     first, last = at(1, 2) - at(0, 1), at(n - 1, n) - at(n - 2, n - 1)
-    if edge_order == 2:
-        first = first * 1.5 - (at(2, 3) - at(1, 2)) * 0.5
-        last = last * 1.5 - (at(n - 2, n - 1) - at(n - 3, n - 2)) * 0.5
     middle = (at(2, None) - at(0, n - 2)) / 2
     return ma.concat([first, middle, last], axis=axis) / step  # type: ignore[no-any-return]

@@ -244,7 +244,7 @@ def solution(
         raise ValueError(
             f"{label}: {known.run.size} equations for {x.size} unknowns: a derivative needs as many"
         )
-    lifted, sources = known.lifted, known.sources
+    lifted = known.lifted
     matrix = values_of(known.rows(lifted is not None), label)
     if not _is_solution(residual, x, matrix, values_of(known.run, label), given, label):
         raise RuntimeError(
@@ -259,8 +259,8 @@ def solution(
         lifted = getattr(lifted, "inner", None)
     if is_lifted(found._array):  # SciPy's values stay
         found = found + like_first(given, x - values_of(found, label))
-        known = _Equations(residual, found) if sources else known
-    if not sources:
+        known = _Equations(residual, found) if known.sources else known
+    if not (sources := known.sources):
         return untracked(found._array)
     if not keep:
         known.prints, known.run, known.kept = known.print(), None, []

@@ -7,8 +7,9 @@ derivative would be lost. Any other call is SciPy's own.
 import inspect
 import sys
 from collections.abc import Callable, Iterable
-from functools import wraps
-from importlib import import_module
+from contextlib import suppress
+from functools import partial, wraps
+from importlib import abc, import_module, machinery, util
 from types import ModuleType
 from typing import Any
 
@@ -208,12 +209,9 @@ def namespace(name: str, own: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, one in inspect.getmembers(scipy_module(name)):
         ours, label = own.get(key), f"scipy.{name}.{key}"
-        if key[0] == "_":
+        if key[0] == "_" or isinstance(one, ModuleType):
             continue
-        if isinstance(one, ModuleType):
-            if f"{ROOM}.{name}.{key}" in sys.modules:
-                found[key] = sys.modules[f"{ROOM}.{name}.{key}"]
-        elif isinstance(one, type) and issubclass(one, BaseException):
+        if isinstance(one, type) and issubclass(one, BaseException):
             found[key] = one
         elif isinstance(ours, Guarded):
             found[key] = ours
@@ -226,31 +224,36 @@ def namespace(name: str, own: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def submodule(home: str, name: str) -> Any:
+    """A module of one of the room's, as its attribute."""
+    try:
+        return import_module(f"{home}.{name}")
+    except ModuleNotFoundError as error:
+        if error.name != f"{home}.{name}":
+            raise
+        raise AttributeError(f"module {home!r} has no attribute {name!r}") from None
+
+
 def publish(module: dict[str, Any], more: dict[str, Any]) -> None:
     """Give one of the room's modules SciPy's names: its own functions of these, and ``more``."""
     home = module["__name__"]
     own = {key: x for key, x in module.items() if getattr(x, "__module__", None) == home}
-    module.update(namespace(home.removeprefix(f"{ROOM}."), own | more))
+    found = namespace(home.removeprefix(f"{ROOM}."), own | more)
+    module.update(found, __path__=module.get("__path__", []), __getattr__=partial(submodule, home))
+    module["__all__"] = [*found]
 
 
-class Module(ModuleType):
-    """One of SciPy's modules with few or no derivatives, which is filled when it is first used."""
+class _Modules(abc.MetaPathFinder, abc.Loader):
+    """Finds SciPy's modules that have no file here: all of these is SciPy's own."""
 
-    def __init__(self, name: str, own: dict[str, Any]) -> None:
-        super().__init__(f"{ROOM}.{name}")
-        self.__path__, self._own = [], own
-        sys.modules[self.__name__] = self
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
+        with suppress(ModuleNotFoundError):  # as of what is no package in SciPy
+            if fullname.startswith(f"{ROOM}.") and util.find_spec(fullname.partition(".")[2]):
+                return machinery.ModuleSpec(fullname, self, is_package=True)
+        return None
 
-    def __getattr__(self, key: str) -> Any:
-        if key[:2] == "__" and key not in ("__all__", "__doc__"):
-            raise AttributeError(key)
-        name = self.__name__.removeprefix(f"{ROOM}.")
-        found = namespace(name, self._own)
-        vars(self).update({"__all__": list(found)} | found | vars(self))
-        try:
-            return vars(self)[key]
-        except KeyError:
-            raise AttributeError(f"module 'scipy.{name}' has no attribute {key!r}") from None
+    def exec_module(self, module: ModuleType) -> None:
+        publish(vars(module), {})
 
-    def __dir__(self) -> list[str]:
-        return [*self.__getattr__("__all__"), *super().__dir__()]
+
+sys.meta_path.append(_Modules())

@@ -105,10 +105,10 @@ def _slope(xp: Any, law: Law, at: int, log: Any, x: Any, *rest: Any) -> Any:
 def _by(xp: Any, g: Any, given: Any, out: Any, family: str, method: str, index: int) -> Any:
     """The rules of `_values`."""
     law, sign = _LAWS[family], -1 if method in ("isf", "logsf", "sf") else 1
+    fine = xp.isfinite(out)  # an infinite end, and NaN, take no derivative along
     if method not in ("isf", "ppf", "rvs"):
-        log = xp.where(xp.isinf(out), 0, out) if method[:3] == "log" else 0 * out
-        return sign * g * _slope(xp, law, index, log, *given)
-    # Of quantiles and draws: an infinite end takes no derivative along.
+        log = xp.where(fine, out, 0) if method[:3] == "log" else xp.zeros_like(out)
+        return g * xp.where(fine, sign * _slope(xp, law, index, log, *given), 0)
     log, at = _density(xp, law, out, *given[1:]), index - len(given) + 2
     if index == 0:
         none = xp.isinf(log) | (method == "rvs")
@@ -117,7 +117,7 @@ def _by(xp: Any, g: Any, given: Any, out: Any, family: str, method: str, index: 
         found = -_slope(xp, law, index, xp.where(xp.isinf(log), 0, log), out, *given[1:])
     else:
         found = _place(xp, law, out, *given[1:])[2] ** at
-    return g * xp.where(xp.isfinite(out), found, 0)
+    return g * xp.where(fine, found, 0)
 
 
 def _values(x: Any, *rest: Any, family: str, method: str) -> Any:

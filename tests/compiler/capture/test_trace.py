@@ -1,6 +1,5 @@
 """Tracing: every use of an array is written down, and what a replay can't do again is an error."""
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -13,10 +12,8 @@ from tests.compiler.recorded import names, trace_arrays
 from wengert.autograd import checkpoint
 from wengert.backends import Backend
 from wengert.compiler.capture.errors import TraceError
-from wengert.compiler.capture.recorded import Arithmetic
 from wengert.compiler.capture.trace import Trace
 from wengert.compiler.capture.traced import current
-from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.program import Program
 from wengert.tape.tensor import untracked
 
@@ -60,50 +57,6 @@ def replays(
 # -- what is recorded ------------------------------------------------------------------------------
 
 
-def _assigned(x: Any) -> Any:
-    y = x * 1.5
-    y[0, :] = x[1, :]
-    y[:, 1] += 2.0
-    y *= x
-    return y
-
-
-def _mixed(x: Any) -> Any:
-    index = wg.argmax(x, axis=1)
-    return wg.take_along_axis(x, index[:, None], axis=1), index
-
-
-FUNCTIONS: dict[str, Callable[[Any], Any]] = {
-    "shapes": lambda x: wg.permute_dims(wg.expand_dims(wg.reshape(x, (3, 2)), axis=0), (2, 0, 1)),
-    "views": lambda x: wg.squeeze(wg.flip(x.mT, axis=0)[:2, None], axis=1),
-    "joined": lambda x: (wg.concat([x, x * 2], axis=1), wg.stack([x, -x]), wg.tile(x, (2, 1))),
-    "parted": lambda x: wg.unstack(x, axis=1),
-    "indices": lambda x: (x[0], x[:, ::2], x[..., -1], x[::-1], x[1, 2]),
-    "index arrays": lambda x: x[wg.asarray([1, 0, 1]), :][:, wg.asarray([2, 0])],
-    "taken": lambda x: wg.take(x, wg.asarray([2, 2, 0]), axis=1),
-    "computed indices": _mixed,
-    "assigned": _assigned,
-    "made": lambda x: x + wg.zeros((2, 3)) + wg.arange(3.0) + wg.full((2, 1), 0.5) + wg.eye(2, 3),
-    "made alike": lambda x: x * wg.ones_like(x) + wg.full_like(x, 0.25) + wg.zeros_like(x),
-    "constants": lambda x: x + wg.asarray([[1.0], [2.0]], dtype=x.dtype),
-    "dtypes": lambda x: wg.astype(wg.astype(x, wg.float32) * 1.1, x.dtype),
-    "copies": lambda x: (x.clone(), wg.asarray(x, copy=True), wg.positive(x)),
-    "several": lambda x: wg.linalg.qr(x.mT)[1],
-    "a shape in Python": lambda x: x / x.shape[0] + len(x) + x.ndim + x.size,
-}
-
-
-@pytest.mark.whole
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions(backend: Backend, name: str) -> None:
-    wg.set_default_dtype(wg.float64)
-    try:
-        program = replays(backend, FUNCTIONS[name], (POINT,), (OTHER,))
-    finally:
-        wg.set_default_dtype(wg.float32)
-    assert program.instructions
-
-
 def test_checkpoints(backend: Backend) -> None:
     def function(x: Any) -> Any:
         loss = wg.sum(checkpoint(lambda x: wg.exp(wg.sin(x)), x))
@@ -141,71 +94,6 @@ def with_number(
     with trace.running():
         answer = function(untracked(trace.input(array)), trace.input(number))
         return trace, trace.program([getattr(answer, "_array", answer)])
-
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda a: int(a),
-        lambda a: float(a),
-        lambda a: complex(a),
-        lambda a: [10, 20, 30][a],
-        lambda a: range(a)[-1],
-        lambda a: hash(a),
-        lambda a: math.sqrt(a),
-        lambda a: round(a / 2),
-        lambda a: math.floor(a),
-        lambda a: f"{a}",
-        lambda a: f"{a:.2f}",
-        lambda a: {2: "two"}[a],
-        lambda a: int(a * 2 + 1),
-    ],
-)
-def test_deciding_pins_a_number(function: Any) -> None:
-    seen = []
-    trace, _ = with_number(lambda x, a: (seen.append(function(a)), x)[1], 2)
-    assert list(trace.pinned) == [list(trace.inputs)[1]]
-    assert seen == [function(2)]
-
-
-@pytest.mark.parametrize(
-    ("function", "alike", "other"),
-    [
-        (lambda a: 1 if a > 1 else 2, 3, 1),
-        (lambda a: a == 2, 2, -2),
-        (lambda a: a != 2, 2, 3),
-        (lambda a: a <= 2, 1, 2.5),
-        (lambda a: bool(a), -1, 0),
-        (lambda a: not a, math.nan, -0.0),
-        (lambda a: (a * 2 + 1) % 3 == 2, 5, 4),
-        (lambda a: 0 < a < 3, 1, 3),
-        (lambda a: 7 // (a - 1) > 1, 3, 1),
-        (lambda a: a in (1, 2), 2, 5),
-        (lambda a: a == a, 3, math.nan),
-        (lambda a: max(a, 1) is a, 3, 0),
-    ],
-)
-def test_comparisons_decide(function: Any, alike: Any, other: Any) -> None:
-    seen = []
-    trace, _ = with_number(lambda x, a: (seen.append(function(a)), x)[1], 2)
-    assert not trace.pinned
-    program, outcomes = trace.decisions()
-    decided = Arithmetic((), program, outcomes)
-    assert decided.fits([2])
-    assert decided.fits([alike])
-    assert not decided.fits([other])
-
-
-def test_only_the_numbers_that_decide_are_pinned() -> None:
-    trace = Trace()
-    with trace.running():
-        a, b, c = trace.input(1), trace.input(2), trace.input(3)
-        assert isinstance(a + b * c, TracedNumber)
-        assert a > 0
-        assert int(a + b) > 0
-        assert set(trace.pinned) == {a.value, b.value}
-        assert c.value not in trace.pinned
-        assert not trace.decisions()[1]
 
 
 # -- random draws ----------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """Results in memory that is there already: the same values, and nobody sees it."""
 
 import re
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from wengert.compiler.capture.trace import Trace
 from wengert.compiler.emission.emit import emit
 from wengert.compiler.passes import optimise
 from wengert.compiler.passes.buffers import buffers
-from wengert.compiler.passes.liveness import END, copy_outputs, holders, liveness
+from wengert.compiler.passes.liveness import copy_outputs
 from wengert.compiler.program import Instruction, Program
 
 NUMPY = get_backend("numpy")
@@ -220,28 +219,6 @@ def test_results_of_parts_are_without_gaps(key: Any) -> None:
 
         program = _program(function, x)
         check_emitted(program, emit(program, NUMPY), [[x], [x - 1]])
-
-
-def test_views_of_buffers_are_taken_beforehand() -> None:
-    x = np.ones((2, 3))
-    program = _program(lambda x: wg.sum(wg.matrix_transpose(wg.exp(x)) @ wg.sin(x)), x)
-    placed = _placed(program)
-    assert [step.name for step in placed.views] == ["matrix_transpose"]
-    assert "matrix_transpose" not in [step.name for step in placed.instructions]
-    check_emitted(program, emit(program, NUMPY), [[x], [x + 1]])
-
-
-def test_what_is_written_over_a_value_has_its_memory() -> None:
-    trace = Trace()
-    with trace.running():
-        x = trace.input(np.ones(3), "x")
-        y = trace.call("exp", np.exp, (x,), {})
-        out = trace.call("sin", np.sin, (y,), {})
-    program = trace.program([out])
-    first, last = program.instructions
-    written = replace(program, instructions=(first, replace(last, out=first.result)))
-    assert holders(written)[last.result] == {first.result}
-    assert liveness(written).last[first.result] == END
 
 
 def test_a_sign_is_written_beside_its_operand() -> None:

@@ -15,9 +15,9 @@ from wengert.backends import backend_of, namespaces
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.trace import copied, is_mask
-from wengert.compiler.capture.traced import Traced, inner_array, traced
+from wengert.compiler.capture.traced import Traced, traced
 from wengert.compiler.capture.traced_number import plain, with_operators
-from wengert.compiler.passes.forms import Method, getter
+from wengert.compiler.passes.forms import COPY, Method, getter
 from wengert.compiler.program import mapped
 from wengert.ops.operators import BINARY
 from wengert.tape.aliases import overlap
@@ -26,11 +26,9 @@ from wengert.tape.tensor import Tensor
 __all__ = ["RawArray", "check_class", "shared"]
 
 #: Attributes that depend on shape and dtype alone.
-_STATIC: Final = frozenset({"itemsize", "nbytes", "ndim", "sharding", "size", "strides"})
+_STATIC: Final = frozenset({"itemsize", "nbytes", "ndim", "size"})
 #: Attributes that are arrays.
 _PARTS: Final = frozenset({"T", "imag", "mT", "real"})
-#: NumPy's functions of shapes.
-_OF_SHAPES: Final = frozenset({"ndim", "shape", "size"})
 #: NumPy's own array classes.
 _NUMPYS: Final = (np.ndarray, np.memmap)
 
@@ -68,9 +66,7 @@ class RawArray(Traced):
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if any(issubclass(kind, Tensor) for kind in types):
             return NotImplemented
-        if func.__name__ not in _OF_SHAPES:
-            raise _refused(f"np.{func.__name__} is called with a raw array")
-        return func(*mapped(inner_array, args), **mapped(inner_array, kwargs))
+        raise _refused(f"np.{func.__name__} is called with a raw array")
 
     # -- attributes and items --------------------------------------------------------------------
 
@@ -107,12 +103,10 @@ class RawArray(Traced):
     def __iter__(self) -> Any:
         return (self[i] for i in range(len(self.inner)))
 
-    def __copy__(self) -> Any:
-        method = next((name for name in ("copy", "clone") if hasattr(self.inner, name)), None)
-        return self.call("copy", copied if method is None else Method(method), self)
+    def __copy__(self, memo: Any = None) -> Any:
+        return self.call("copy", COPY if isinstance(self.inner, np.ndarray) else copied, self)
 
-    def __deepcopy__(self, memo: Any) -> Any:
-        return self.__copy__()
+    __deepcopy__ = __copy__
 
     # -- what is asked of values -----------------------------------------------------------------
 

@@ -41,11 +41,10 @@ def finish(
         )
         return function
     jax = backend.jax
-    parts = _split(program)
-    if parts is None:
+    compiled = _divided(program, backend, jax.jit)
+    if compiled is None:
         report.note("jax.jit gives no Python numbers to compute with: plain calls instead")
         return function
-    compiled = _divided(*parts, program, backend, jax.jit)
     report.note("jax.jit has compiled the program")
     errors = jax.errors.JAXTypeError, jax.errors.JAXIndexError
     return _tried(compiled, function, "jax.jit", report, *errors)
@@ -71,27 +70,8 @@ def _tried(
     return call
 
 
-def _divided(
-    numbers: Program, arrays: Program, program: Program, backend: Any, made: Any
-) -> Function:
-    """Calls of arrays by the function that ``made`` gives, of numbers in Python."""
-    before = emit(numbers, backend, name="numbers").function
-    run = made(emit(arrays, backend, name="arrays").function)
-    # Each output is of one of the two, or a constant.
-    values = {x: i for i, x in enumerate((*numbers.outputs, *arrays.outputs))}
-    places = [values.get(x) if isinstance(x, Value) else None for x in program.outputs]
-    pairs = list(zip(places, program.outputs, strict=True))
-
-    def call(*inputs: Any) -> tuple[Any, ...]:
-        known = before(*inputs)
-        found = *known, *run(*inputs, *known)
-        return tuple([x if i is None else found[i] for i, x in pairs])
-
-    return call
-
-
-def _split(program: Program) -> tuple[Program, Program] | None:
-    """Split a program into arithmetic of numbers and the rest, which takes its results as inputs.
+def _divided(program: Program, backend: Any, jit: Any) -> Function | None:
+    """The arithmetic of numbers in Python, and the rest, which takes its results, by ``jit``.
 
     None if numbers depend on arrays.
     """
@@ -103,9 +83,19 @@ def _split(program: Program) -> tuple[Program, Program] | None:
     results: list[Value] = [step.result for step in own]
     outputs = list(dict.fromkeys(values_in(program.outputs)))
     passed = [x for x in outputs if x in program.inputs and x.shape is None]
+    wanted = [x for x in outputs if x not in results and x not in passed]
     numbers = Program(program.inputs, tuple(own), (*results, *passed))
-    wanted = [x for x in outputs if x not in numbers.outputs]
-    # What is an input twice is a copy the second time, which the program ignores.
-    spare = [Value(None, value.dtype, value.name) for value in passed]
-    inputs = (*program.inputs, *results, *spare)
-    return numbers, Program(inputs, tuple(rest), tuple(wanted), program.constants)
+    arrays = Program((*program.inputs, *results), tuple(rest), tuple(wanted), program.constants)
+    before = emit(numbers, backend, name="numbers").function
+    run = jit(emit(arrays, backend, name="arrays").function)
+    # Each output is of one of the two, or a constant.
+    places = {x: i for i, x in enumerate((*results, *passed, *wanted))}
+    at = [places.get(x) if isinstance(x, Value) else None for x in program.outputs]
+    pairs = list(zip(at, program.outputs, strict=True))
+
+    def call(*inputs: Any) -> tuple[Any, ...]:
+        known = before(*inputs)
+        found = *known, *run(*inputs, *known[: len(results)])
+        return tuple([x if i is None else found[i] for i, x in pairs])
+
+    return call

@@ -5,7 +5,7 @@ import inspect
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
-from types import CodeType, FunctionType, MethodDescriptorType, MethodType, ModuleType
+from types import FunctionType, MethodDescriptorType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -123,7 +123,21 @@ class Sources(Speller):
         if isinstance(function, FunctionType) and function.__closure__:
             cells = [cell.cell_contents for cell in function.__closure__]
             known.update(zip(function.__code__.co_freevars, cells, strict=True))
-        own, local = node.name, set(_locals(function))
+        own, local = node.name, set[str]()
+        inner = node.body if isinstance(node, ast.FunctionDef) else []
+        for each in ast.walk(node):  # annotations are left out, which are not read
+            if isinstance(each, ast.arg):
+                each.annotation = None
+                local.add(each.arg)
+            elif isinstance(each, ast.FunctionDef):
+                each.returns = None
+                local |= {each.name} if each in inner else set()
+            elif isinstance(each, ast.alias):
+                local.add(each.asname or each.name)
+            elif isinstance(each, ast.AnnAssign):
+                each.annotation = ast.Constant("Any")
+            elif isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
+                local.add(each.id)
 
         def renamed(used: str, attribute: str = "") -> str:
             held = getattr(known[used], attribute) if attribute else known[used]
@@ -147,7 +161,7 @@ class _NotWrittenError(ValueError):
 
 
 class _Renaming(ast.NodeTransformer):
-    """Renames globals that are read at run time, so not in annotations."""
+    """Renames globals."""
 
     def __init__(self, known: dict[str, Any], renamed: Callable[..., str]) -> None:
         self.known, self.renamed = known, renamed
@@ -162,17 +176,6 @@ class _Renaming(ast.NodeTransformer):
             return ast.Name(self.renamed(of, node.attr), node.ctx)
         return self.generic_visit(node)
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        node.returns = None
-        return self.generic_visit(node)
-
-    def visit_arg(self, node: ast.arg) -> ast.AST:
-        return ast.arg(node.arg)
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        node.value = None if node.value is None else self.visit(node.value)
-        return node
-
 
 def _homes(x: Any) -> Iterator[tuple[str, str]]:
     """Modules that may export a library's function."""
@@ -181,22 +184,3 @@ def _homes(x: Any) -> Iterator[tuple[str, str]]:
     for count in range(1, len(parts) + 1):
         path = ".".join(parts[:count])
         yield path, path
-
-
-def _locals(function: Any) -> Iterator[str]:
-    """The names of local variables, inner functions included."""
-    if isinstance(function, type):
-        for member in vars(function).values():
-            if isinstance(member, FunctionType):
-                yield from _locals(member)
-        return
-    for code in _codes(function.__code__):
-        yield from (*code.co_varnames, *code.co_cellvars)
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    """A function's code, and that of all functions and classes inside."""
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _codes(constant)

@@ -15,7 +15,7 @@ from wengert.backends import (
     numpy_networks,
     numpy_reductions,
 )
-from wengert.backends.numpy import add_part, broadcast_to, deviation_of_few
+from wengert.backends.numpy import add_part, broadcast_to
 from wengert.compiler.cupy import Kernel
 from wengert.compiler.facts import KERNELS, row_of
 from wengert.compiler.program import Instruction
@@ -133,7 +133,6 @@ FORMS: dict[Callable[..., Any], Form] = {
     **dict.fromkeys(numpy_recurrent.COVERED, _FRESH),
     numpy_normalisations.inverse_roots: _FRESH,
     numpy_reductions.roots: _FRESH,
-    deviation_of_few: _FRESH,
     **{x: _REDUCTION for x, facts in KERNELS.items() if facts.chooses is not None},
     **{x: _OF_ROWS for x, facts in KERNELS.items() if facts.of_rows},
     COPY: Form("{out}[...] = {0}", statement=True),

@@ -43,6 +43,9 @@ def holders(program: Program, *, parts: bool = True) -> Holders:
     given += tuple([view.result for view in program.views])
     held = {value: frozenset({value}) for value in given}
     for step in program.instructions:
+        if step.out is None and not step.several and fresh(step):
+            held[step.result] = frozenset((step.result,))
+            continue
         shared: frozenset[Value] = frozenset()
         if not fresh(step) and (parts or step.name != "split"):
             shared = shared.union(*[held[x] for x in step.used() if x.shape is not None])

@@ -21,7 +21,7 @@ LARGEST: Final = 1 << 16
 #: Functions that change sign with an operand.
 _PRODUCTS: Final = (np.multiply, np.divide)
 #: Functions whose results are correctly rounded (IEEE 754), so that signs may move through them.
-_ROUNDED: Final = (np.add, np.subtract, *_PRODUCTS, np.negative, add_part)
+_ROUNDED: Final = frozenset({np.add, np.subtract, *_PRODUCTS, np.negative, add_part})
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 #: Functions that read the sign of NaN, which moves.
 _SIGN_READERS: Final = (np.copysign, np.signbit)
@@ -44,7 +44,8 @@ def simplify(program: Program) -> Program:
     steps: list[Instruction] = []
     for step in program.instructions:
         step = step.with_values(known.same) if known.same else step
-        for step in known.rewritten(step) if step.function in _ROUNDED else (step,):  # noqa: B020
+        turns = step.function in _ROUNDED and not known.turning.isdisjoint(step.used())
+        for step in known.rewritten(step) if turns else (step,):  # noqa: B020
             facts = facts_of(row_of(step.name))
             if facts.identity is not None and not step.several:
                 equal = facts.identity(step, known)
@@ -75,6 +76,8 @@ class Known:
         self.apart = escaping(program)
         self.made: dict[Value, Instruction] = {}  # of which each is the only result
         self.ones: set[Value] = set()  # arrays that are filled with 1
+        #: Constants, negations and products, which a sum or product may be written without.
+        self.turning = set(program.constants)
         self._filled: dict[Value, float | None] = {}  # the number that fills a constant, or None
         self._uses = program.uses()
         self._signed = not any(x.function in _SIGN_READERS for x in program.instructions)
@@ -84,6 +87,8 @@ class Known:
         if step.several:
             return
         self.made[step.result] = step
+        if step.function is np.negative or step.function in _PRODUCTS:
+            self.turning.add(step.result)
         filled: Any = 1 if step.name in ("ones", "ones_like") else None
         if facts.moves or facts.identity is same_elements:  # shape or dtype may change
             filled = step.operands[0]
@@ -142,6 +147,7 @@ class Known:
         with np.errstate(all="ignore"):  # the trace has warned already
             made = zip(step.results, step.run(self.constants), strict=True)
         (self.same if number else self.constants).update(made)
+        self.turning.update(step.results)
         return True
 
     # -- sums and products of NumPy's ------------------------------------------------------------
@@ -213,7 +219,8 @@ class Known:
         if len(step.operands) != 2 or step.parameters:
             return step
         for x, other in (step.operands, step.operands[::-1]):
-            if x not in self.constants or not isinstance(other, Value) or other in self.constants:
+            both = isinstance(x, Value) and isinstance(other, Value)
+            if not both or x not in self.constants or other in self.constants:
                 continue
             if other.alike(step.result) and x.dtype == other.dtype:
                 if x not in self._filled:

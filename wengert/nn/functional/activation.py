@@ -78,7 +78,11 @@ def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     >>> wg.nn.functional.softplus(wg.asarray([-1.0, 0.0, 100.0]), beta=2.0)
     tensor([6.3464e-02, 3.4657e-01, 1.0000e+02])
     """
-    x, scale = wrapped(input), number(beta, "softplus", "beta")
+    x = wrapped(input)
+    plain = type(beta) is type(threshold) is float and beta == 1 and threshold >= 20
+    if plain and x.dtype.name == "float32":  # in which it is x beyond the threshold
+        return everyday.softplus(x)
+    scale = number(beta, "softplus", "beta")
     scaled = ops.multiply(x, scale)
     straight = ops.greater(scaled, number(threshold, "softplus", "threshold"))
     return ops.where(straight, x, ops.multiply(everyday.softplus(scaled), 1 / scale))

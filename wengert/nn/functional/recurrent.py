@@ -19,6 +19,7 @@ from wengert.nn.functional.activation import relu, tanh
 from wengert.nn.functional.define import share
 from wengert.nn.functional.linear import linear
 from wengert.nn.kernels import numpy_recurrent as numpy_recurrent
+from wengert.ops.shares import by_float32
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -252,12 +253,14 @@ def _make_simple_layer(activation: Callable[[Any], Tensor]) -> Layer:
 
 
 def _lstm_layer(z: Tensor, state: State, parameters: Sequence[Any]) -> tuple[Tensor, State]:
-    out, cells, _ = _lstm(z, parameters[1], *state)
+    run_all = functools.partial(by_float32, _lstm) if z.dtype.narrow else _lstm
+    out, cells, _ = run_all(z, parameters[1], *state)
     return out, (out[-1, ...], cells[-1, ...])
 
 
 def _gru_layer(z: Tensor, state: State, parameters: Sequence[Any]) -> tuple[Tensor, State]:
-    out, *_ = _gru(z, parameters[1], *state, parameters[3])
+    run_all = functools.partial(by_float32, _gru) if z.dtype.narrow else _gru
+    out, *_ = run_all(z, parameters[1], *state, parameters[3])
     return out, (out[-1, ...],)
 
 

@@ -43,7 +43,7 @@ class Rows(NamedTuple):
     kept: Shape  # of a mean beside the shape
     number: int  # of the numbers in a mean
     long: bool
-    column: Shape | None  # of a weight beside the shape; None where it varies along a row
+    weight: Shape  # of a weight beside the shape
 
 
 @lru_cache(maxsize=1024)
@@ -55,12 +55,12 @@ def _rows(given: Shape, axis: Shape, weight: Shape = ()) -> Rows:
         while start - 1 in axis and (weight[start - 1] == 1 or not constant):
             start -= 1
         length = math.prod(given[start:])
-        if start < len(given) and length >= SHORTEST:
+        if length >= SHORTEST and (constant or weight[start:] == given[start:]):
             shape = *given[:start], length
             own = *[i for i in axis if i < start], start
             kept = tuple([1 if i in own else n for i, n in enumerate(shape)])
-            column = (*weight[:start], 1) if constant else None
-            return Rows(given, shape, own, kept, number, True, column)
+            beside = *weight[:start], 1 if constant else length
+            return Rows(given, shape, own, kept, number, True, beside)
     kept = tuple([1 if i in axis else n for i, n in enumerate(given)])
     return Rows(given, given, axis, kept, number, False, weight)
 
@@ -130,22 +130,15 @@ def _sums_of_products(x: Any, y: Any, rows: Rows, factor: Any = None) -> Any:
     return _total(_multiply(x, y), rows.axis)
 
 
-def inverse_roots(total: Any, z: Any, rows: Rows, eps: float) -> Any:
+def inverse_roots(total: Any, z: Any, axis: Shape, number: int, eps: float) -> Any:
     """One over the root of the mean square and ``eps``, by the sums of squares where they hold."""
     if eps > 1e-30 or within(total):  # beside a usual term it is no matter how small a sum is
-        inverse = total / rows.number
+        inverse = total / number
         inverse += eps
         np.reciprocal(np.sqrt(inverse, inverse), inverse)
         if np.count_nonzero(inverse) == inverse.size:
             return inverse
-    return 1 / np.hypot(roots(total, z, rows.axis, rows.number), math.sqrt(eps))
-
-
-def _weigh(x: Any, weight: Any, rows: Rows) -> Any:
-    """``x * weight``, of rows."""
-    if rows.column is None:
-        return _multiply(x.reshape(rows.given), weight).reshape(rows.shape)
-    return _times(x, weight.reshape(rows.column))
+    return 1 / np.hypot(roots(total, z, axis, number), math.sqrt(eps))
 
 
 def standardised(
@@ -162,19 +155,16 @@ def standardised(
         mean = _sums(z, rows) / rows.number
         z = _plus(z, -mean)
     total = unwarned(_sums_of_products, z, z, rows)
-    inverse = inverse_roots(total, z, rows, eps)
+    inverse = inverse_roots(total, z, rows.axis, rows.number, eps)
     y = _times(z, inverse, z if centred else None)
     moments = () if mean is None else (mean, total / rows.number)
     kept = tuple([1 if i in axis else n for i, n in enumerate(x.shape)])
     more = [a.reshape(kept) for a in (inverse, *moments)]
     if weight is None:
         return y.reshape(x.shape), *more
-    out = _weigh(y, weight, rows)
-    if bias is not None and rows.column is not None:
-        _plus(out, bias.reshape(rows.column), out)
-    elif bias is not None:
-        out = out.reshape(x.shape)
-        _add(out, bias, out)
+    out = _times(y, weight.reshape(rows.weight))
+    if bias is not None:
+        _plus(out, bias.reshape(rows.weight), out)
     return out.reshape(x.shape), *more, y.reshape(x.shape)
 
 
@@ -185,23 +175,24 @@ def standardised_cotangent(
     rows = _rows(y.shape, axis, () if weight is None else weight.shape)
     g, y, inverse = g.reshape(rows.shape), y.reshape(rows.shape), inverse.reshape(rows.kept)
     scale, factor = inverse, None
-    if weight is not None and rows.long and rows.column is not None:
-        factor = weight.reshape(rows.column)
-        scale = _multiply(inverse, factor)
+    weight = None if weight is None else weight.reshape(rows.weight)
+    if weight is not None and rows.long and weight.shape[-1] == 1:
+        factor, scale = weight, _multiply(inverse, weight)
     elif weight is not None:
-        g = _weigh(g, weight, rows)
-    out = _times(g, scale)
+        g = _times(g, weight)
     slope = _sums_of_products(g, y, rows, factor) / -rows.number
+    mean = _sums(g, rows, factor) / -rows.number if centred else None
+    out = _times(g, scale)
     _add(out, _times(y, _multiply(slope, inverse)), out)
-    if centred:
-        _plus(out, _multiply(_sums(g, rows, factor) / -rows.number, inverse), out)
+    if mean is not None:
+        _plus(out, _multiply(mean, inverse), out)
     return out.reshape(rows.given)
 
 
 def standardised_by_weight(g: Any, y: Any, *, axis: Shape, shape: Shape) -> Any:
     """The cotangent of the weight, or what sums to it."""
     rows = _rows(y.shape, axis, shape)
-    if not rows.long or rows.column is None:
+    if not rows.long or rows.weight[-1] != 1:
         return _multiply(g, y)
     return _vecdot(g.reshape(rows.shape), y.reshape(rows.shape)).reshape(
         (*rows.shape[:-1], *[1] * (y.ndim - len(rows.shape) + 1))

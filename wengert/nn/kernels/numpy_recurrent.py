@@ -6,7 +6,6 @@ matrix of its own, which NumPy's functions go through three times as fast.
 """
 
 from collections.abc import Mapping
-from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -56,25 +55,6 @@ def _sigmoid(x: Any, one: Any) -> None:
     np.divide(one, _add(x, one, x), x)
 
 
-def _forward(compute: Kernel) -> Kernel:
-    """Compute without warnings of exponentials, and in float32 instead of float16.
-
-    The exponential of 12 is none of float16's numbers, and there are no products of these by BLAS.
-    """
-
-    @wraps(compute)
-    def kernel(z: Any, *given: Any) -> tuple[Any, ...]:
-        arrays, half = (z, *given), z.dtype.char == "e"
-        if half:
-            arrays = tuple([None if x is None else x.astype(np.float32) for x in arrays])
-        with np.errstate(over="ignore"):
-            found: tuple[Any, ...] = compute(*arrays)
-        # What is too large for float16 is told.
-        return tuple([x.astype(z.dtype) for x in found]) if half else found
-
-    return kernel
-
-
 def _states_before(first: Any, states: Any) -> Any:
     """The state before each step."""
     return np.concatenate((first[None], states[:-1]))
@@ -100,7 +80,7 @@ def _plus(out: Any, x: Any) -> None:
 _OF_LSTM, _OF_GRU = (0, 1, 3, 2), (0, 1, 2)
 
 
-@_forward
+@np.errstate(over="ignore")  # of exponentials
 def lstm(z: Any, weight: Any, h: Any, c: Any) -> tuple[Any, Any, Any]:
     """The results, states and gates of all steps."""
     blocks = _order_gates(_gates(z, 4), _OF_LSTM, 3)
@@ -159,7 +139,7 @@ def lstm_cotangents(
     return dz, dh, dc
 
 
-@_forward
+@np.errstate(over="ignore")  # of exponentials
 def gru(z: Any, weight: Any, h: Any, bias: Any) -> tuple[Any, Any, Any]:
     """The results and gates of all steps, and what the state adds to the last gate."""
     blocks = _order_gates(_gates(z, 3), _OF_GRU, 2)

@@ -33,10 +33,11 @@ def _norm_on_host(arrays: list[Any]) -> Any:
     with np.errstate(all="ignore"):
         squares = np.asarray([np.vdot(x, x) for x in arrays])
     high, low, _ = SCALES[dtype.itemsize]
-    sizes = np.asarray([x.size for x in arrays])
-    if not ((squares > sizes * 4.0**low) & (squares < 4.0**high)).all():
+    least = 4.0**low * max(x.size for x in arrays)
+    if not (np.minimum.reduce(squares) > least and np.maximum.reduce(squares) < 4.0**high):
         return None
-    return vector_norm(untracked(np.sqrt(squares)))
+    roots = np.sqrt(squares)
+    return untracked(np.sqrt(np.vdot(roots, roots)))
 
 
 def _euclidean_norm(x: Tensor) -> Tensor:

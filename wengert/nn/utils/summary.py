@@ -104,8 +104,6 @@ def _rows(model: Module, shapes: dict[int, list[str]]) -> Iterable[tuple[str, st
         seen.update(map(id, own))
         calls = shapes.get(id(module), [""])
         shape = calls[0] + (f" x{len(calls)}" if len(calls) > 1 else "")
-        kinds = {p.requires_grad for p in own}
-        trains = (
-            "" if not kinds else "partly" if len(kinds) > 1 else "yes" if True in kinds else "no"
-        )
+        trained = sum(p.requires_grad for p in own)
+        trains = "partly" if 0 < trained < len(own) else "yes" if trained else "no" if own else ""
         yield label, shape, f"{sum(p.size for p in own):,}" if own else "", trains

@@ -205,7 +205,8 @@ def covers(
 ) -> bool:
     """Whether a kernel is faster than the composite: not for few channels of small images."""
     channels = first.shape[1] if size else second.shape[1] * how[3]
-    small = channels <= FEW and first.size * math.prod(size or second.shape[2:]) <= FEW_NUMBERS
+    windows = math.prod((*first.shape, *(size or second.shape[2:])))
+    small = channels <= FEW and windows <= FEW_NUMBERS
     alike = {x.dtype for x in (first, second, *bias) if x is not None}
     if len(how[0]) > 2 or small or len(alike) > 1 or first.dtype.char not in "fdFD":
         return False

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends import DTYPES, DType, dtype_of
+from wengert.backends import DTYPES, FLOATING, DType, dtype_of
 from wengert.ops.data_type import astype
 from wengert.ops.define import elementwise, operation
 from wengert.ops.domain import Joint
@@ -128,6 +128,8 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     tensor([0., 1., 0.])
     """
     array = x._array if isinstance(x, Tensor) else x
+    if type(min) is type(max) is float and type(array.dtype) in FLOATING:
+        return clip.run(x, min, max)
     # Of numbers that a trace follows the types say the dtype.
     live = hasattr(min, "pinned") or hasattr(max, "pinned")
     if live and not dtype_of(array.dtype).inexact:

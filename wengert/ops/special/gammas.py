@@ -14,7 +14,7 @@ from wengert.backends import dtype_of
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.define import elementwise
 from wengert.ops.domain import Domain
-from wengert.ops.special.series import BERNOULLI, euler_maclaurin, of_reals, polynomial
+from wengert.ops.special.series import BERNOULLI, of_reals, polynomial
 from wengert.tape.primitive import ZERO, Primitive
 from wengert.tape.tensor import Tensor
 
@@ -28,10 +28,12 @@ _ORDERS = range(1, 9)
 
 
 def _zeta_less_one(s: int) -> float:
-    """Riemann's zeta function less 1, whose digits it would hide."""
+    """Riemann's zeta function less 1, whose digits it would hide, by Euler and Maclaurin."""
     tail = 10.0 ** (1 - s) / (s - 1) + 10.0**-s / 2
-    for j, coefficient in enumerate(euler_maclaurin(s)[::-1], 1):
-        tail += coefficient * 10.0 ** (1 - s - 2 * j)
+    factor = s / 2
+    for j, number in enumerate(BERNOULLI, 1):
+        tail += number * factor * 10.0 ** (1 - s - 2 * j)
+        factor *= (s + 2 * j - 1) * (s + 2 * j) / ((2 * j + 1) * (2 * j + 2))
     return math.fsum([*(float(n) ** -s for n in range(2, 10)), tail])
 
 

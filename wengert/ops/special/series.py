@@ -24,16 +24,6 @@ def rational(xp: Any, x: Any, fraction: tuple[Sequence[float], Sequence[float]])
     return polynomial(xp, x, numerator) / polynomial(xp, x, denominator)
 
 
-def euler_maclaurin(s: float) -> list[float]:
-    r"""Coefficients :math:`\frac{B_{2j}}{(2j)!} s (s + 1) \cdots (s + 2j - 2)`, from the last j."""
-    found = []
-    factor = s / 2
-    for j, number in enumerate(BERNOULLI, 1):
-        found.append(number * factor)
-        factor *= (s + 2 * j - 1) * (s + 2 * j) / ((2 * j + 1) * (2 * j + 2))
-    return found[::-1]
-
-
 def of_reals(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a composite check its arrays' dtype, and compute in single precision at least."""
 

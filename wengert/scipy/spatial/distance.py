@@ -3,7 +3,7 @@
 from typing import Any
 
 import wengert as wg
-from wengert.scipy.naming import inexact
+from wengert.scipy.naming import inexact, publish
 from wengert.tape.tensor import Tensor
 
 _METRICS = {
@@ -23,3 +23,6 @@ def cdist(XA: Any, XB: Any, metric: str = "euclidean") -> Tensor:
     if metric not in _METRICS:
         raise NotImplementedError(f"cdist: of Tensors metric= is one of {[*_METRICS]}")
     return _METRICS[metric](x[:, None, :] - y)
+
+
+publish(globals(), {})

@@ -1,0 +1,5 @@
+"""``scipy.spatial``."""
+
+from wengert.scipy.naming import publish
+
+publish(globals(), {})
