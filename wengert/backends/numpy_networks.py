@@ -88,6 +88,13 @@ def axpby(a: float, x: Any, b: float, y: Any) -> Any:
     return _add_into(_multiply(x, a), y)
 
 
+def add_squares(a: float, x: Any, b: float, g: Any) -> Any:
+    """``a * x + (b * g)**2``, of floating arrays."""
+    root = g if b == 1 else _multiply(g, b)
+    square = _multiply(root, root, root) if root.shape and root is not g else root * root
+    return _add_into(square, x if a == 1 else _multiply(x, a))
+
+
 def add_normalised(p: Any, a: float, m: Any, v: Any, eps: float) -> Any:
     """``p + a * m / (sqrt(v) + eps)``, of floating arrays."""
     root = np.sqrt(v)
@@ -177,6 +184,7 @@ def blended(condition: Any, x1: Any, x2: Any) -> Any:
 
 KERNELS: Mapping[str, Kernel] = {
     "add_normalised": add_normalised,
+    "add_squares": add_squares,
     "axpby": axpby,
     "expit": expit,
     "linear": linear,

@@ -34,6 +34,12 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
         for p, m, v in ((X, Y, Y * Y), (X[0, 0].copy(), Y[0, 0], Y[0, 0] * Y[0, 0]))
         for a in (1, -0.5)
     ],
+    "add_squares": [
+        ((a, x, b, g), {})
+        for x, g in ((X, Y), (X[0, 0].copy(), Y[0, 0]))
+        for a in (1, 0.5)
+        for b in (1, 0.25)
+    ],
     "astype": [((X,), {"dtype": np.dtype(dtype)}) for dtype in (np.float32, bool, np.float64)],
     "axpby": [((a, X, b, Y), {}) for a in (1, 0.5) for b in (1, -0.25)],
     "broadcast_to": [((X[0],), {"shape": (3, 7)}), ((X[0],), {"shape": (1 << 14, 7)})],
