@@ -116,6 +116,8 @@ def _smooth(primitive: Primitive, *operands: Any) -> bool:
     if primitive.linear is not None:
         return True
     given = dict(zip(primitive.inputs, operands, strict=True))
+    if primitive.name in ("asinh", "atan") and operands[0].dtype.kind == "c":
+        return bool(np.all(np.abs(operands[0].real) > NEAR))  # cut along the imaginary axis
     return all(
         np.all(distance(domain, *[given[name] for name in names.split()]) > NEAR)
         for names, domain in primitive.domain.items()

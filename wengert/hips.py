@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial, wraps
 from importlib import abc, import_module, machinery
 from itertools import count, product
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -277,7 +277,8 @@ def adam(
     return unflatten(x)
 
 
-OPTIMIZERS = SimpleNamespace(
+OPTIMIZERS, FIXED_POINTS = ModuleType("optimizers"), ModuleType("fixed_points")
+vars(OPTIMIZERS).update(
     adam=adam,
     rmsprop=lambda grad, x0, callback=None, num_iters=100, step_size=0.1, gamma=0.9, eps=1e-8: adam(
         grad, x0, callback, num_iters, step_size, 0.0, gamma, eps, 1.0
@@ -286,7 +287,7 @@ OPTIMIZERS = SimpleNamespace(
         grad, x0, callback, num_iters, step_size, mass, 1.0, 0.0, 1.0
     ),
 )
-FIXED_POINTS = SimpleNamespace(fixed_point=fixed_point)
+vars(FIXED_POINTS).update(fixed_point=fixed_point)
 
 
 class _Modules(abc.MetaPathFinder, abc.Loader):

@@ -20,7 +20,7 @@ from wengert.compiler import messages
 from wengert.compiler.calls import tensors_of
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.traced import Traced
-from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
+from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.state import MEASURES, Missing, State, is_array, is_plain, same
 from wengert.ops.data_type import get_default_dtype, set_default_dtype
 from wengert.tape.grad_mode import recording, set_recording
@@ -140,7 +140,6 @@ def changed(name: str, before: Any, now: Any) -> TraceError:
 
 
 def _shown(x: Any) -> str:
-    x = x.plain_number() if isinstance(x, SymbolicNumber) else x
     x = x.number if type(x) is TracedNumber else x
     if isinstance(x, Tensor | Traced):
         return "a Tensor" if isinstance(x, Tensor) else "an array"

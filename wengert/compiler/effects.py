@@ -9,7 +9,7 @@ from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.raw import RawArray, shared
 from wengert.compiler.capture.recorded import Effect, Ref
 from wengert.compiler.capture.traced import Traced, inner_array
-from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
+from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.changes import changed
 from wengert.compiler.state import NUMBERS, is_plain, same
 from wengert.func.trees import tree_flatten
@@ -80,7 +80,6 @@ def _of_places(call: "Call") -> Iterator[Effect]:
     for ref, first in places:
         place = state.place(*ref)
         now = place.get()
-        now = now.plain_number() if isinstance(now, SymbolicNumber) else now
         if isinstance(now, Traced):
             if not call.is_input(first, now):
                 alike = kind_of(now.inner) == kind_of(inner_array(call.before[first]))

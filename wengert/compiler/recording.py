@@ -25,7 +25,7 @@ from wengert.compiler.capture.recorded import (
 )
 from wengert.compiler.capture.trace import Trace
 from wengert.compiler.capture.traced import Traced
-from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
+from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.changes import Before
 from wengert.compiler.effects import (
     check_arguments,
@@ -261,8 +261,6 @@ def _leaf(call: Call, leaf: Any, objects: dict[int, int]) -> tuple[str, Any]:
             if value is leaf.value:
                 return "given", ref
         return "array", call.made(leaf)
-    if isinstance(leaf, SymbolicNumber):
-        return "plain", leaf.plain_number()
     if isinstance(leaf, TracedNumber):
         return "number", call.output(leaf)
     if is_array(leaf):

@@ -24,7 +24,7 @@ from wengert.compiler.capture.lines import described, running_line, user_line
 from wengert.compiler.capture.locks import Locks
 from wengert.compiler.capture.lowering import lowered
 from wengert.compiler.capture.traced import Traced, device_of, running, traced, tracing
-from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
+from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.facts import KERNELS, PLAIN, facts_of
 from wengert.compiler.passes.dead import dead
 from wengert.compiler.passes.simplify import simplify
@@ -492,8 +492,6 @@ def _inner(x: Any) -> Any:
         return x.inner
     if kind is TracedNumber:
         return x.number
-    if issubclass(kind, SymbolicNumber):
-        return x.plain_number()
     return mapped(_inner, x) if isinstance(x, _SEQUENCES) and not is_literal(x) else x
 
 
