@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from wengert.backends import dtype_of
 from wengert.compiler.capture.errors import several
 from wengert.compiler.state import Identity, Missing
 
@@ -92,6 +91,11 @@ def _change(what: str, before: Any, now: Any) -> str:
     return f"{what} was {old} and is {new} now"
 
 
+def _name(dtype: Any) -> str:
+    """A raw dtype's name, also of one that the standard lacks."""
+    return str(dtype).rpartition(".")[2]
+
+
 def _described(value: Any) -> str:
     """A fact or a kind in words; "" if it would say nothing to users."""
     match value:
@@ -106,17 +110,9 @@ def _described(value: Any) -> str:
         case (type(), tuple() as shape, dtype, str() as device, _, *tracked):
             flag = {None: " without requires_grad", True: " that is a leaf"}
             told = flag.get(tracked[0], " with a grad_fn") if tracked else ""
-            return f"{_named(dtype)} of shape {shape} on {device}{told}"
+            return f"{_name(dtype)} of shape {shape} on {device}{told}"
         case (type(), dtype):
-            return f"of {_named(dtype)}"
+            return f"of {_name(dtype)}"
         case tuple():
             return ""
     return repr(value)
-
-
-def _named(dtype: Any) -> str:
-    """A raw dtype's name, also of one that the standard lacks."""
-    try:
-        return dtype_of(dtype).name
-    except TypeError:
-        return str(dtype)
