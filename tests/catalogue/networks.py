@@ -163,6 +163,11 @@ NETWORKS = {
         call=PRIMITIVES["binary_cross_entropy"].bind,
         reference=lambda x, y: -y * np.log(x) - (1 - y) * np.log1p(-x), torch=False, jax=False,
     ),
+    "binary_cross_entropy_slope": Entry(
+        real=binary(PROBABILITY, PROBABILITY, scalars=False),
+        call=PRIMITIVES["binary_cross_entropy_slope"].bind,
+        reference=lambda x, y: (x - y) / (x * (1 - x)), torch=False, jax=False,
+    ),
     "softmax_cross_entropy": Entry(
         real=classified(), call=cross_entropy, reference=cross_entropy_reference,
         torch=False, jax=False,

@@ -6,7 +6,6 @@ from tests.catalogue.conversion import CONVERSION
 from tests.catalogue.derived import derived
 from tests.catalogue.distributed import DISTRIBUTED
 from tests.catalogue.elementwise import ELEMENTWISE
-from tests.catalogue.external import EXTERNAL
 from tests.catalogue.fft import FFT
 from tests.catalogue.indexing import INDEXING
 from tests.catalogue.linalg import LINALG
@@ -19,7 +18,7 @@ from tests.catalogue.statistical import STATISTICAL
 
 CHAPTERS = (
     *(ELEMENTWISE, CONVERSION, MANIPULATION, STATISTICAL, LINEAR_ALGEBRA, LINALG, INDEXING, FFT),
-    *(BEYOND, SPECIAL, SPECIAL_FUNCTIONS, NETWORKS, DISTRIBUTED, EXTERNAL),
+    *(BEYOND, SPECIAL, SPECIAL_FUNCTIONS, NETWORKS, DISTRIBUTED),
 )
 TABLE = {name: entry for chapter in CHAPTERS for name, entry in chapter.items()}
 assert len(TABLE) == sum(map(len, CHAPTERS)), "a primitive has two rows"

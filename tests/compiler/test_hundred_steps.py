@@ -11,6 +11,7 @@ import random
 import time
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -36,7 +37,7 @@ REFUSED = {
     "branch_on_the_loss": r"line \d+ .*if loss > 1.0.*where",
     "augmentation_by_random": "draws from random.*wg.random",
     "augmentation_by_numpy": "draws from .*rng.*wg.random",
-    "iterator_of_batches": "draws from .*batches.*outside",
+    "iterator_of_batches": "batches is a cycle, .*pass what",
     "numpy_buffer_filled_inside": r"line \d+ .*noise\[0\].*(read-only|in place|written)",
     "clock": "differs",
 }
@@ -488,7 +489,8 @@ def test_steps_are_refused_with_the_way_out(name: str) -> None:
     bench = Refused()
     function, _ = getattr(bench, name)()
     compiled = wg.compile(function)
-    compiled(*next(iter(batches())))  # with which the optimiser begins
+    with suppress(CompileError):
+        compiled(*next(iter(batches())))  # with which the optimiser begins
     before = bench.state()
 
     def run() -> None:

@@ -60,10 +60,6 @@ FUNCTIONS = {
         for function in (F.nll_loss, F.cross_entropy, weighted)
         for reduction in ("mean", "sum", "none")
     },
-    "label_smoothing": (
-        lambda x: F.cross_entropy(wg.asarray(LOGITS), wg.asarray([0, 1]), label_smoothing=x),
-        [0.1, 0.0, 7.0, -1.0],
-    ),
     "binary_cross_entropy": (
         lambda x: F.binary_cross_entropy(x, wg.asarray([0.5, 0.0])),
         [[0.1, 0.2], [0.1, 7.0], [float("nan"), 1.0]],
@@ -73,14 +69,6 @@ FUNCTIONS = {
         [[0.5, 1.0], [0.0, 1.0], [1.0, -1.0]],
     ),
     "embedding": (lambda x: F.embedding(x, wg.asarray(REGULAR)), PLACES),
-    "huber_loss": (
-        lambda x: F.huber_loss(wg.asarray(VECTOR), wg.ones(4), delta=x),
-        [0.5, 0.0, -1.0],
-    ),
-    "smooth_l1_loss": (
-        lambda x: F.smooth_l1_loss(wg.asarray(VECTOR), wg.ones(4), beta=x),
-        [0.5, 0.0, -1.0],
-    ),
 }
 
 
@@ -118,7 +106,7 @@ def test_values_that_raise_errors_do_so_in_programs(name, unused, check, monkeyp
 
 #: Those whose checks are Wengert's own.
 LOOKING = [name for name in FUNCTIONS if "loss" in name or "entropy" in name or "weighted" in name]
-LOOKING += ["label_smoothing", "embedding"]
+LOOKING += ["embedding"]
 
 
 @pytest.mark.parametrize("name", LOOKING)

@@ -255,11 +255,19 @@ def test_numbers_follow_the_batch(tmp_path: Path, name: str) -> None:
         close(run(x=x)["output"], function(wg.asarray(x)))
 
 
-@pytest.mark.parametrize("size", [1, 6, 30])
-def test_a_branch_on_the_batch_size_is_an_error(tmp_path: Path, size: int) -> None:
-    function = lambda x: 2 * x if size in (x.shape[0], min(x.shape[0], 30)) else x + 1
-    with pytest.raises(ExportError, match=r"depends on the batch size|of batch size"):
-        onnx(function, wg.asarray(np.zeros((6, 2))), tmp_path / "m")
+@pytest.mark.parametrize(
+    ("size", "told"),
+    [
+        (1, "of batch size 0,"),
+        (3, "of batch size 2,"),
+        (30, "which op"),
+        (100, "of batch size 100"),
+    ],
+)
+def test_a_branch_on_the_batch_size_is_an_error(tmp_path: Path, size: int, told: str) -> None:
+    function = lambda x: 2 * x if x.shape[0] >= size else wg.sum(x + 3, axis=0)
+    with pytest.raises(ExportError, match=told):
+        onnx(function, wg.asarray(np.ones((6, 2))), tmp_path / "m", check_sizes=(0, 1, 2, 100))
 
 
 def test_gradients_of_indices_add_up(tmp_path: Path) -> None:
@@ -301,7 +309,7 @@ def test_a_batch_may_be_shorter_than_what_is_cut_off(tmp_path: Path, name: str) 
 
 
 def test_a_row_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    onnx(lambda x: x[-4], wg.asarray(np.ones((8, 2))), tmp_path / "m")
+    onnx(lambda x: x[-4], wg.asarray(np.ones((8, 2))), tmp_path / "m", check_sizes=(4, 3))
     run = Session(tmp_path / "m", {})
     x = np.arange(8.0).reshape(4, 2)
     close(run(x=x)["output"], x[-4])
@@ -315,37 +323,28 @@ PIECES = {
     "their mean": lambda x: wg.mean(x[:3], axis=0),
     "their sum": lambda x: wg.sum(x[1:3]),
     "the last": lambda x: wg.mean(x[-3:]),
+    "rows by the batch size": lambda x: x[: len(x) - 3],
+    "a limit": lambda x: x * max(len(x), 3),
 }
 
 
 @pytest.mark.parametrize("name", PIECES)
-def test_a_model_that_needs_rows_says_how_many(tmp_path: Path, name: str) -> None:
-    function = PIECES[name]
-    with pytest.warns(RuntimeWarning, match="the model takes batches of 3 and more"):
-        onnx(function, wg.asarray(np.ones((8, 2))), tmp_path / "m")
+def test_a_model_takes_no_smaller_batches_than_were_checked(tmp_path: Path, name: str) -> None:
+    function, x = PIECES[name], wg.asarray(np.arange(16.0).reshape(8, 2))
+    with pytest.raises(ExportError, match=r"of batch size 2, .*; give check_sizes above 2, or"):
+        onnx(function, x, tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+    onnx(function, x, tmp_path / "m", check_sizes=(3, 100))
     run = Session(tmp_path / "m", {})
-    for n in (3, 4, 9):
+    for n in (3, 4, 9, 100):
         x = np.random.default_rng(n).normal(size=(n, 2))
         close(run(x=x)["output"], function(wg.asarray(x)))
-    with pytest.raises(Exception, match="ONNXRuntimeError"):
-        run(x=np.ones((2, 2)))
+    for n in (0, 1, 2):
+        with pytest.raises(Exception, match="ONNXRuntimeError"):
+            run(x=np.ones((n, 2)))
 
 
-def test_a_training_step_that_needs_rows(tmp_path: Path) -> None:
-    """The state goes on where a small batch has been refused."""
-    held = wg.zeros((2,), dtype="float64")
-
-    def step(x: wg.Tensor) -> wg.Tensor:
-        held[...] = held + wg.sum(x[:3], axis=0)
-        return held + wg.sum(x, axis=0)
-
-    with pytest.warns(RuntimeWarning, match="batches of 3 and more"):
-        onnx(step, wg.asarray(np.ones((8, 2))), tmp_path / "m")
-    np.testing.assert_array_equal(held.numpy(), [0, 0])
-
-
-@pytest.mark.parametrize("check", [True, False])
-def test_a_batch_that_the_library_refuses(tmp_path: Path, check: bool) -> None:
+def test_a_batch_that_the_function_refuses(tmp_path: Path) -> None:
     """Batch normalisation has no variance of one row; ``max`` has no value of none."""
     norm = wg.nn.BatchNorm1d(2).double()
 
@@ -353,36 +352,41 @@ def test_a_batch_that_the_library_refuses(tmp_path: Path, check: bool) -> None:
         return norm(x), wg.max(x, axis=0)
 
     step(wg.asarray(np.ones((3, 2))))
-    state = onnx(step, wg.asarray(np.eye(4)[:, :2]), tmp_path / "m", check=check)
+    before = {name: np.asarray(x) for name, x in norm.state_dict().items()}
+    state = onnx(step, wg.asarray(np.eye(4)[:, :2]), tmp_path / "m")
+    for name, x in norm.state_dict().items():
+        np.testing.assert_array_equal(x, before[name])
     run = Session(tmp_path / "m", state)
     for n in (2, 9):
         x = np.random.default_rng(n).normal(size=(n, 2))
         close(run(x=x)["output.0"], step(wg.asarray(x))[0])
-    with pytest.raises(ValueError, match="more than 1 value"):
-        step(wg.asarray(np.ones((1, 2))))
     for n in (1, 0):
         with pytest.raises(Exception, match="ONNXRuntimeError"):
             run(x=np.ones((n, 2)))
 
 
-def test_a_batch_that_is_taken_below_one_that_is_refused(tmp_path: Path) -> None:
-    norm = wg.nn.BatchNorm1d(2)  # which takes no rows, and not a single one
-    norm(wg.ones((3, 2)))
-    onnx(lambda x: norm(x), wg.ones((4, 2)), tmp_path / "m")  # without a word of empty batches
-    with pytest.warns(RuntimeWarning, match="the model takes batches of 3 and more"):
-        onnx(lambda x: norm(x[1:]), wg.ones((4, 2)), tmp_path / "m")
+def test_an_empty_batch_is_taken_where_it_was_checked(tmp_path: Path) -> None:
+    x = wg.asarray(np.ones((4, 2)))
+    onnx(lambda x: wg.sum(x, axis=0), x, tmp_path / "m", check_sizes=(0, 1))
+    close(Session(tmp_path / "m", {})(x=np.ones((0, 2)))["output"], np.zeros(2))
+    onnx(lambda x: wg.sum(x, axis=0), x, tmp_path / "m")
+    with pytest.raises(Exception, match="ONNXRuntimeError"):
+        Session(tmp_path / "m", {})(x=np.ones((0, 2)))
 
 
-def test_rows_that_are_counted_by_the_batch_size(tmp_path: Path) -> None:
-    """The recordings are those of ``x[:-3]``, which is empty in a batch of 2."""
-    x = wg.asarray(np.arange(16.0).reshape(8, 2))
-    with pytest.raises(ExportError, match=r"of batch size 2, .* smaller than those that it was"):
-        onnx(lambda x: x[: len(x) - 3], x, tmp_path / "m")
-    for function in (lambda x: x[: len(x) - 3], lambda x: x[:-3]):
-        with pytest.raises(ExportError, match=r"^test_onnx.py, line \d+ .*the check alone tells"):
-            onnx(function, x, tmp_path / "m", check=False)
-    assert not (tmp_path / "m").exists()
-    onnx(lambda x: x[1:] - x[:-1], x, tmp_path / "m", check=False)  # which have one meaning
+def test_an_error_in_a_large_batch_is_the_functions(tmp_path: Path) -> None:
+    def function(x: Any) -> Any:
+        assert len(x) < 100, "too many"
+        return x
+
+    with pytest.raises(AssertionError, match="too many"):
+        onnx(function, wg.asarray(np.ones((4, 2))), tmp_path / "m", check_sizes=(100,))
+
+
+@pytest.mark.parametrize("sizes", [(-1,), (2.0,)])
+def test_sizes_are_integers(tmp_path: Path, sizes: Any) -> None:
+    with pytest.raises(ValueError, match="check_sizes are integers"):
+        onnx(lambda x: x, wg.asarray(np.ones((4, 2))), tmp_path / "m", check_sizes=sizes)
 
 
 def test_numbers_are_outputs(tmp_path: Path) -> None:
@@ -506,7 +510,7 @@ def test_the_check_says_what_differs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     ):
         onnx(lambda x: wg.sin(x), x, tmp_path / "m")
     assert not list(tmp_path.iterdir())
-    onnx(lambda x: wg.sin(x), x, tmp_path / "m", check=0.01)
+    onnx(lambda x: wg.sin(x), x, tmp_path / "m", tolerance=0.01)
 
 
 def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -536,9 +540,9 @@ def test_values_are_eager_ones(tmp_path: Path, name: str, dtype: str) -> None:
     if name in BINARY:
         given = {"x": np.repeat(x, x.size), "y": np.tile(x, x.size)}
     call = (lambda x: function(x)) if name in UNARY else (lambda x, y: function(x, y))
-    onnx(call, tuple(map(wg.asarray, given.values())), tmp_path / "m", check=False)
-    found = Session(tmp_path / "m", {})(**given)["output"]
     with np.errstate(all="ignore"):
+        onnx(call, tuple(map(wg.asarray, given.values())), tmp_path / "m")
+        found = Session(tmp_path / "m", {})(**given)["output"]
         wanted = np.asarray(call(*map(wg.asarray, given.values())))
     tiny = np.finfo(dtype).tiny
     rtol = 1e-5 if dtype == "float32" else 1e-13

@@ -15,8 +15,6 @@ from wengert import nn
 COUNT = 3
 #: Draws differ; the members have results of different shapes; values are asked for.
 FREE = {"rand_like", "nonzero", "unique_all", "unique_counts", "unique_inverse", "unique_values"}
-#: A user's function on the host, which takes no batches of an array library's own.
-FREE |= {"external"}
 ROWS = [(n, k) for n, entry in sorted(TABLE.items()) if n not in FREE for k in entry.kinds()]
 
 

@@ -29,8 +29,7 @@ COUNT = 3
 #: Draws differ from call to call; the members of a batch may have results of different shapes.
 FREE = {"rand_like", "nonzero", "unique_all", "unique_counts", "unique_inverse", "unique_values"}
 #: Whose results depend on the members in ways that no rule can put together.
-#: An external function is a user's, and knows nothing of batches.
-LOOPS = FREE - {"rand_like"} | {"softmax_cross_entropy", "external"}
+LOOPS = FREE - {"rand_like"} | {"softmax_cross_entropy"}
 
 
 def calls_of(name: str, entry: Entry, case: Any) -> list[Call]:

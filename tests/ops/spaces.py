@@ -70,9 +70,20 @@ SPACES: list[tuple[str, dict[str, Any]]] = [
     ("F.gaussian_nll_loss", {**LOSS, "var": SHARES, "eps": (1e-6, 1e-4)}),
     (
         "F.cosine_embedding_loss",
-        {"input1": MATRIX, "input2": irregular(3, 4, start=0.7), "target": SIGNS[:, 0]},
+        {
+            "input1": MATRIX,
+            "input2": irregular(3, 4, start=0.7),
+            "target": SIGNS[:, 0],
+            "margin": (-1.0, 0.0),
+        },
     ),
-    ("F.triplet_margin_loss", {**TRIPLET, "p": (2.0, 3.0), "eps": (1e-6, 0.1)}),
+    (
+        "F.triplet_margin_loss",
+        {**TRIPLET, "p": (2.0, 3.0), "eps": (1e-6, 0.1), "margin": (4.0, 5.0)},
+    ),
+    ("F.elu", {"input": MATRIX, "alpha": (0.5, 2.0)}),
+    ("F.hardtanh", {"input": MATRIX, "min_val": (-0.5, -0.25), "max_val": (0.25, 0.5)}),
+    ("F.softplus", {"input": MATRIX, "beta": (1.0, 2.0), "threshold": (0.5, 20.0)}),
     ("F.embedding", {"input": CLASSES["target"], "weight": MATRIX.T}),
     *(
         (f"F.conv{count}d", {"input": x, "weight": irregular(2, *ends), **CONVOLVED, **more})

@@ -34,16 +34,17 @@ FLOORS = [
 #: The most lines of rooms, with their words.
 BUDGETS = {
     ("tape", "interpreters"): 6_000,
-    ("backends", "ops", "func", "protocols"): 24_300,
+    ("backends", "ops", "func", "protocols"): 24_295,
     ("testing",): 5_000,
-    ("compiler",): 10_466,
+    ("compiler",): 10_467,
     ("distributed",): 1_372,
-    ("nn", "optim"): 10_781,
+    ("nn", "optim"): 10_763,
     ("torch",): 1_800,
     ("numpy",): 710,
     ("hips",): 351,
     ("running",): 131,
-    ("scipy",): 2_722,
+    ("scipy",): 2_691,
+    ("export",): 1_300,
 }
 #: What is read in a day beside `tape` and `interpreters`, and the most lines of all of it.
 READING = ("func.arguments", "func.forward", "func.reverse", "ops.define")

@@ -194,6 +194,21 @@ def test_interpolants_and_data() -> None:
             program()(0.3)
 
 
+def test_interpolants_as_functions_keep_their_data() -> None:
+    """The integral of a spline through the data is linear in these."""
+    x, y = np.linspace(0.0, 2.0, 4), tensor([1.0, 2.0, 0.5, 3.0])
+    spline = lambda y: interpolate.CubicSpline(x, y)
+    found = wg.grad(lambda y: integrate.quad(spline(y), 0.0, 2.0)[0])(y).numpy()
+    each = [float(scipy.interpolate.CubicSpline(x, e).integrate(0.0, 2.0)) for e in np.eye(4)]
+    assert found == pytest.approx(each, rel=1e-6)
+    root = lambda y: optimize.brentq(spline(y - 1.0), 0.7, 1.3)
+    slope = wg.grad(lambda c: root(y + c))(tensor(0.0))
+    with pytest.raises(TypeError, match=r"nquad .*lose the derivative"):
+        integrate.nquad(spline(y.requires_grad_()), [[0.0, 2.0]])
+    at = float(root(y.detach()))
+    assert float(slope) == pytest.approx(-1 / float(spline(y.detach().numpy())(at, 1)))
+
+
 def test_kinks_and_jumps_of_integrands() -> None:
     wrong = [
         lambda x, p: wg.abs(x - p),

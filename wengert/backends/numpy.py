@@ -169,13 +169,13 @@ def astype(x: Any, /, dtype: Any, *, copy: bool = True) -> Any:
     return x != 0 if dtype.kind == "b" and x.dtype.kind == "c" else x.astype(dtype, copy=copy)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=4)
 def _below(rows: int, columns: int, k: int, dtype: Any) -> Any:
     """Ones up to a diagonal, and zeros above, as `numpy.tri` gives them; kept, and only read."""
     return np.tri(rows, columns, k, dtype)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=4)
 def _above(rows: int, columns: int, k: int, dtype: Any) -> Any:
     return 1 - _below(rows, columns, k - 1, dtype)
 

@@ -3,12 +3,10 @@
 from importlib import import_module
 from typing import Any
 
-__all__ = ["CompileError", "external"]
-
-_MODULES = {"CompileError": "capture.errors", "external": "opaque"}
+__all__ = ["CompileError"]
 
 
 def __getattr__(name: str) -> Any:
     if name in __all__:  # which most programs do not need
-        return getattr(import_module(f"wengert.compiler.{_MODULES[name]}"), name)
+        return import_module("wengert.compiler.capture.errors").CompileError
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -12,14 +12,23 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends import backend_of, selection
+from wengert.backends import selection
 from wengert.compiler.calls import kind_of
 from wengert.compiler.capture.recorded import Effect, Recording, Ref, Swept
 from wengert.compiler.emission.spelling import Names, Speller, conditions
 from wengert.compiler.owners import class_of_user
 from wengert.compiler.passes.flatten import LARGEST
 from wengert.compiler.passes.inplace import ALONE, CHANGED
-from wengert.compiler.state import Missing, Place, State, is_plain, leads_on, same, tensors_in
+from wengert.compiler.state import (
+    Exact,
+    Identity,
+    Missing,
+    Place,
+    State,
+    is_plain,
+    leads_on,
+    same,
+)
 from wengert.ops.data_type import get_default_dtype
 from wengert.tape.grad_mode import is_inference_mode_enabled, recording
 from wengert.tape.hooks import has_hooks
@@ -41,7 +50,6 @@ class Failed:
         self.error = error
 
 
-_PLAIN_DEVICES = ("numpy", "array_api_strict", "dask")
 _MISSED = "ArithmeticError, AttributeError, LookupError, TypeError, ValueError"
 
 
@@ -63,7 +71,6 @@ class Binding:
     ) -> None:
         self._found, self._signature, self._alone = found, signature, alone
         self._read = found.read()
-        self._one_device = found.backend is not None and found.backend.name in _PLAIN_DEVICES
         named = (has_hooks, kind_of, with_node, same, selection, untracked)
         self.names: dict[str, Any] = {
             **{x.__name__: x for x in named},
@@ -83,6 +90,7 @@ class Binding:
             "recording": recording,
             "take": pool.take,
             "unflatten": found.answer.unflatten,
+            "shape": _shape,
             "swept": Swept,
         }
         self._checks: list[str] = []
@@ -123,20 +131,8 @@ class Binding:
         left = f"{', '.join(outputs)}{',' if len(outputs) == 1 else ''} = " if outputs else ""
         lines = ["    try:", "        step = take()"]
         lines += ["    except IndexError:", "        step = another()", "    try:"]
-        # The gradients that the function deletes at its begin are freed before new ones are made.
-        gone = [
-            x.ref.index
-            for x in self._found.effects
-            if x.ref.kind == "grad" and x.ref.index in self._found.gone and x.ref not in self._read
-            if x.ref.index < len(self._state.tensors)
-        ]
-        for i in gone:  # another thread's calls see that there is one
-            array: Any = self._state.tensors[i].tensor._grad._array  # type: ignore[union-attr]
-            empty = backend_of(array).namespace.zeros((0,), dtype=array.dtype)
-            lines.append(f"        t{i}._grad = {self._bind(untracked(empty))}")
         lines += ["        try:", f"            {left}step({', '.join(inputs)})"]
         lines += ["        except BaseException as error:"]
-        lines += [f"            t{i}._grad = None" for i in gone]
         # After a change in place the function would begin with what has changed.
         unless = f" and not {CHANGED}[0]" if self._alone else ""
         lines += [
@@ -181,78 +177,56 @@ class Binding:
         self._check(f"default_dtype() is not {self._bind(default)}")
 
     def _moved(self) -> None:
-        """Read the Tensors, and the tuples of them, that calls replace; compare the others."""
-        spots, tensors = self._state.spots, self._state.tensors
+        """Read the Tensors, and compare the tuples of them, that calls replace."""
+        state, tensors = self._state, self._state.tensors
         moved = {x.ref.index for x in self._found.effects if x.ref.kind == "spot"}
-        kinds = self._signature["a Tensor of the state"]
+        spots = {state.spots[k][0].spot for k in moved}
         number = {id(at.tensor): i for i, at in enumerate(tensors)}
-        again: list[tuple[str, int]] = []  # further occurrences of Tensors
-        self._replaced: list[int] = []
-        for k in sorted(moved):
-            self._checks.append(f"s{k} = {self._at(spots[k][0])}")
-            for text, spot, tensor in self._walk_spot(*spots[k], f"s{k}"):
-                i = number[id(tensor)]
-                if (first := tensors[i].place) is None or first.spot != spot:
-                    again.append((text, i))
-                else:
-                    self._checks.append(f"t{i} = {text}")
-                    self._replaced.append(i)
-        for i in self._replaced:
-            self._check(f"type(t{i}) is not {self._bind(type(tensors[i].tensor))}")
-            for j, kind in enumerate(kinds):
-                if j != i and kind == kinds[i] and not (j in self._replaced and j < i):
-                    self._check(f"t{i} is t{j}")
-        for k, (place, held) in enumerate(spots):
-            if k not in moved and isinstance(held, Tensor):
-                again.append((self._at(place), number[id(held)]))
-            elif k not in moved:
+        placed = [(i, at.place) for i, at in enumerate(tensors) if at.place is not None]
+        first = {i: at for i, at in placed if at.root.spot in spots}
+        self._replaced = bool(first)
+        for k, (place, held) in enumerate(state.spots):
+            if isinstance(held, tuple) and k in moved:
+                self._check(f"shape({self._at(place)}) != {self._bind(_shape(held))}")
+            elif isinstance(held, tuple):
                 self._check(f"{self._at(place)} is not {self._bind(held)}")
-                again += self._aliases(tensors_in(held), number)
-        for text, i in (*again, *self._aliases(self._state.fixed, number)):
-            self._check(f"{text} is not t{i}")
-
-    def _aliases(self, held: Sequence[Tensor], number: dict[int, int]) -> list[tuple[str, int]]:
-        """Those Tensors of which another place gets another one."""
-        found = [(x, number[id(x)]) for x in held]
-        return [(self._bind(x), i) for x, i in found if i in self._replaced]
-
-    def _walk_spot(self, place: Place, held: Any, text: str) -> Iterator[tuple[str, Any, Tensor]]:
-        """The Tensors at a spot: their texts, spots, and themselves; the rest is compared."""
-        if isinstance(held, Tensor):
-            yield text, place.spot, held
-        elif isinstance(held, tuple) and not is_plain(held):
-            self._check(
-                f"type({text}) is not {self._bind(type(held))} or len({text}) != {len(held)}"
-            )
-            for i, part in enumerate(held):
-                yield from self._walk_spot(Place(place, i, "", "part"), part, f"{text}[{i}]")
-        elif is_plain(held):
-            self._exactly(text, held)
-        else:
-            self._check(f"{text} is not {self._bind(held)}")
+        for i, place in first.items():
+            self._checks.append(f"t{i} = {self._at(place)}")
+            self._check(f"type(t{i}) is not {self._bind(type(tensors[i].tensor))}")
+        for at, x in [part for spot in state.spots for part in _tensors_at(*spot)]:
+            i = number[id(x)]
+            if i not in first or first[i].spot != at.spot:
+                self._check(f"{self._at(at)} is not t{i}")
+        for x in [x for x in state.fixed if number[id(x)] in first]:
+            self._check(f"{self._bind(x)} is not t{number[id(x)]}")
 
     def _arguments(self, args: list[str], leaves: Sequence[Any]) -> None:
-        state, signature = self._state, self._signature
-        tensors = [
-            (f"t{i}", at.tensor, kind[:5])
-            for i, (at, kind) in enumerate(
-                zip(state.tensors, signature["a Tensor of the state"], strict=True)
-            )
-        ]
-        raws = [
-            (self._at(place), place.get(), kind)
-            for place, kind in zip(state.arrays, signature["a raw array of the state"], strict=True)
-        ]
-        for name, kind, leaf in zip(args, signature["an argument"], leaves, strict=True):
+        state, known = self._state, dict[int, str]()
+        known |= {id(at.tensor): f"t{i}" for i, at in enumerate(state.tensors)}
+        raws = {id(place.get()): self._at(place) for place in state.arrays}
+        count, kinds = len(raws), self._signature["an argument"]
+        gradients, of_tensors = (
+            self._signature["a gradient"],
+            self._signature["a Tensor of the state"],
+        )
+        others = [(f"t{i}", kind[:5]) for i, kind in enumerate(of_tensors)]
+        self._kinds = [*gradients[: len(state.tensors)]]  # of gradients
+        rest = gradients[len(state.tensors) :]
+        for name, kind, leaf, gradient in zip(args, kinds, leaves, rest, strict=True):
             if isinstance(leaf, Tensor):
                 self._check(f"type({name}) is not {self._bind(type(leaf))}")
                 if leads_on(leaf) and class_of_user(type(leaf)):  # to what is held there
                     self._check(f"{name} is not {self._bind(leaf)}")
-                if not self._is_new(name, leaf, kind[:5], tensors):
+                if known.setdefault(id(leaf), name) != name:
+                    self._check(f"{name} is not {known[id(leaf)]}")
                     continue
                 self._checks.append(f"r_{name} = {name}._array")
-                self._raw(f"r_{name}", kind)
+                self._check(f"kind_of(r_{name}) != {self._bind(kind[:5])}")
+                for other in [other for other, of in others if of == kind[:5]]:
+                    self._check(f"{name} is {other}")
+                others.append((name, kind[:5]))
                 self._tensors.append(name)
+                self._kinds.append(gradient)
                 tracked, hooked = kind[5:]
                 self._check(f"{name}._node is {'not ' if tracked is None else ''}None")
                 if tracked is not None:
@@ -264,41 +238,31 @@ class Binding:
                         else f"has_hooks({name}._node){watched}"
                     )
             elif isinstance(kind, tuple):
-                self._is_new(name, leaf, kind, raws)
-                self._raw(name, kind)
+                if raws.setdefault(id(leaf), name) != name:
+                    self._check(f"{name} is not {raws[id(leaf)]}")
+                self._check(f"kind_of({name}) != {self._bind(kind)}")
             elif kind is float:
                 self._check(f"type({name}) is not float or {name} - {name} != 0.0")
             elif is_plain(leaf):
                 self._exactly(name, leaf)
             else:
                 self._check(f"{name} is not {self._bind(leaf)}")
+        if self._replaced:
+            self._distinct(self._tensors)
+        if len(raws) > count:
+            self._distinct([f"id({x})" for x in raws.values()])
 
-    def _is_new(self, name: str, x: Any, kind: Any, others: list[tuple[str, Any, Any]]) -> bool:
-        """Compare an argument's identity with others; return whether it is none of them.
+    def _distinct(self, names: Sequence[str]) -> None:
+        self._check(f"len({{{', '.join(names)}}}) != {len(names)}")
 
-        Only those of the same kind need it. A new one is added to the others.
-        """
-        for other, known, _ in others:
-            if known is x:
-                self._check(f"{name} is not {other}")
-                return False
-        for other, _, its in others:
-            if its == kind:
-                self._check(f"{name} is {other}")
-        others.append((name, x, kind))
-        return True
-
-    def _raw(self, array: str, kind: Any) -> None:
-        cls, shape, dtype = (self._bind(x) for x in kind[:3])
-        self._check(
-            f"type({array}) is not {cls} or {array}.shape != {shape} or {array}.dtype != {dtype}"
-        )
-        if not self._one_device:
-            self._check(f"kind_of({array}) != {self._bind(kind[:5])}")
-        elif kind[4] is not None:
-            self._check(f"{array}.strides != {self._bind(kind[4])}")
-        elif hasattr(kind[0], "flags") and kind[1]:
-            self._check(f"not {array}.flags.c_contiguous")
+    def _kept(self, array: str, last: str, x: Any, kind: Any) -> None:
+        """Compare an array's kind, unless it is the last call's."""
+        new = f"kind_of({array}) != {self._bind(kind)}"
+        if math.prod(kind[1]) > LARGEST:
+            self._check(new)  # a reference to the array would forbid to overwrite it
+        else:
+            self.names[last] = x
+            self._check(f"{array} is not {last} and {new}")
 
     def _facts(self) -> None:
         """Compare the plain values and objects at places."""
@@ -318,35 +282,21 @@ class Binding:
 
     def _sizes(self) -> None:
         """Compare lengths and keys of containers."""
-        for x, keys, _ in self._state.sizes:
-            if isinstance(keys, int):
-                self._check(f"len({self._bind(x)}) != {keys}")
-            elif not keys:
-                self._check(f"{self._bind(x)}")
-            else:
-                made = "[*{}]" if isinstance(keys, list) else "{}"
-                self._check(f"{made.format(self._bind(x))} != {self._bind(keys)}")
+        measures = {int: "len({})", list: "[*{}]", frozenset: "{}"}
+        for x, size, _ in self._state.sizes:
+            now = measures[type(size)].format(self._bind(x))
+            self._check(f"{now} != {size if type(size) is int else self._bind(size)}")
 
     def _of_tensors(self) -> None:
         state, signature = self._state, self._signature
         for i, at in enumerate(state.tensors):
             kind, node = signature["a Tensor of the state"][i], at.tensor._node
             self._checks.append(f"r_t{i} = t{i}._array")
-            if self._one_device and math.prod(kind[1]) > LARGEST:
-                self._raw(f"r_t{i}", kind)  # a reference to the array would forbid to overwrite it
-            else:
-                self.names[f"last{i}"] = at.tensor._array
-                new = f"kind_of(r_t{i}) != {self._bind(kind[:5])}"
-                self._check(f"r_t{i} is not last{i} and {new}")
-            if node is None:
-                self._check(f"t{i}._node is not None")
-            else:
-                self._checks.append(f"n = t{i}._node")
-                self._check(
-                    f"n is not {self._bind(node)} or type(n) is not {self._bind(type(node))}"
-                )
-                if not at.tensor.is_leaf:
-                    self._check(f"n.watch is not {self._bind(node.watch)}")
+            self._kept(f"r_t{i}", f"last{i}", at.tensor._array, kind[:5])
+            now, kind_now = f"t{i}._node", self._bind(type(node))
+            self._check(f"{now} is not {self._bind(node)} or type({now}) is not {kind_now}")
+            if node is not None and not at.tensor.is_leaf:
+                self._check(f"{now}.watch is not {self._bind(node.watch)}")
         for tensor, there in zip(self._tensors, self._found.grads, strict=True):
             self._check(f"{tensor}._grad is {'' if there else 'not '}None")
         self._gradients()
@@ -354,11 +304,7 @@ class Binding:
             zip(state.arrays, signature["a raw array of the state"], strict=True)
         ):
             self._checks.append(f"r_s{i} = {self._at(place)}")
-            if self._one_device and math.prod(kind[1]) > LARGEST:
-                self._raw(f"r_s{i}", kind)
-            else:
-                self.names[f"was{i}"] = place.get()
-                self._check(f"r_s{i} is not was{i} and kind_of(r_s{i}) != {self._bind(kind)}")
+            self._kept(f"r_s{i}", f"was{i}", place.get(), kind)
         for place in state.twins:
             first = next(i for i, x in enumerate(state.arrays) if x.get() is place.get())
             self._check(f"{self._at(place)} is not r_s{first}")
@@ -369,23 +315,13 @@ class Binding:
         used = {ref.index for ref in (*self._read, *changed) if ref.kind == "grad"}
         if not used:
             return
-        kinds = self._signature["a gradient"]
-        order = [*range(len(self._tensors))]
-        names = [self._tensors[i] for i in order if i in used]
-        for i in sorted(used):
-            if kinds[i] is not None:
-                cls, dtype = map(self._bind, kinds[i])
-                self._checks.append(f"g = {self._tensors[i]}._grad._array")
-                self._check(f"type(g) is not {cls} or g.dtype != {dtype}")
-        known = self._bind(frozenset([at.tensor for at in self._state.tensors]))
-        self._checks.append(f"gradients = {{{', '.join(f'{x}._grad' for x in names)}}}")
-        self._check(f"len(gradients) != {len(names)} or not gradients.isdisjoint({known})")
-        for name in (
-            *self._tensors[len(self._state.tensors) :],
-            *(f"t{i}" for i in self._replaced),
-        ):
-            self._check(f"{name} in gradients")
-        self._checks.append("g = gradients = None")  # the call may free them
+        names = [self._tensors[i] for i in sorted(used)]
+        for i, name in zip(sorted(used), names, strict=True):
+            cls, dtype = map(self._bind, self._kinds[i])
+            self._checks.append(f"g = {name}._grad._array")
+            self._check(f"type(g) is not {cls} or g.dtype != {dtype}")
+        self._checks.append("g = None")  # the call may free it
+        self._distinct([*self._tensors, *[f"{name}._grad" for name in names]])
 
     def _numbers(self) -> None:
         state, found = self._state, self._found
@@ -451,15 +387,10 @@ class Binding:
             else:
                 if ref.kind == "array" and effect.alike and f"was{ref.index}" in self.names:
                     yield f"was{ref.index} = {out}"
-                yield from self._stored(self._state.place(*ref), out)
-
-    def _stored(self, place: Place, value: str) -> Iterator[str]:
-        """The statement that stores a value at a place: of a part a new tuple."""
-        while place.kind == "part":
-            held = self._at(place.holder)
-            value = f"(*{held}[:{place.key}], {value}, *{held}[{place.key + 1}:])"
-            place = place.holder
-        yield f"{self._at(place)} = {value}"
+                place = self._state.place(*ref)
+                of_tuple = place.kind == "part"  # which is made anew
+                at = self._bind(place) if of_tuple else self._at(place)
+                yield f"{at}.set({out})" if of_tuple else f"{at} = {out}"
 
     def _spell_effect(self, held: Any, parts: Iterator[Effect]) -> str:
         """An expression for what a spot gets: a Tensor, or a tuple with other leaves."""
@@ -486,8 +417,6 @@ class Binding:
                 parts.append(name if what.kind == "tensor" else f"{name}._grad")
             elif kind == "given":
                 parts.append(self._input(what))
-            elif kind == "leaf":
-                parts.append(f"a{what}")
             elif kind == "object":
                 parts.append(self._bind(self._state.objects[what]))
             else:
@@ -505,6 +434,24 @@ class Binding:
             yield f"return {parts[0]}"
         else:
             yield f"return unflatten([{', '.join(parts)}])"
+
+
+def _tensors_at(place: Place, x: Any) -> Iterator[tuple[Place, Tensor]]:
+    """The Tensors in what is at a place, with their own places."""
+    if isinstance(x, Tensor):
+        yield place, x
+    elif isinstance(x, tuple):
+        for i, part in enumerate(x):
+            yield from _tensors_at(Place(place, i, "", "part"), part)
+
+
+def _shape(x: Any) -> Any:
+    """What is compared of a tuple whose Tensors are replaced."""
+    if isinstance(x, Tensor):
+        return Tensor
+    if isinstance(x, tuple):
+        return type(x), [*map(_shape, x)]
+    return Exact(x) if is_plain(x) else Identity(x)
 
 
 @lru_cache(maxsize=64)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from wengert.backends import backend_of, selection
 from wengert.compiler.owners import class_of_user
 from wengert.compiler.program import order_of
@@ -16,7 +18,14 @@ from wengert.tape.grad_mode import is_grad_enabled, is_inference_mode_enabled
 from wengert.tape.hooks import has_hooks
 from wengert.tape.tensor import Tensor
 
-__all__ = ["Arguments", "Call", "Layout", "kind_of", "signature_of", "tensors_of"]
+__all__ = [
+    "Arguments",
+    "Call",
+    "Layout",
+    "kind_of",
+    "signature_of",
+    "tensors_of",
+]
 
 
 class Arguments:
@@ -93,9 +102,6 @@ class Layout:
     def __hash__(self) -> int:
         return hash(self.structure.num_leaves)
 
-    def __repr__(self) -> str:
-        return str(self.structure)
-
     @cached_property
     def _classes(self) -> list[type]:
         found, structures = dict[type, None](), [self.structure]
@@ -143,25 +149,23 @@ class Call:
 
 def signature_of(leaves: Sequence[Any], layout: Layout, state: State) -> dict[str, Any]:
     """The signature of a call, which selects its program."""
-    seen = {id(at.tensor): -1 - i for i, at in enumerate(state.tensors)}
-    seen |= {
-        id(x): -1 - i for i, x in enumerate([place.get() for place in state.arrays], len(seen))
-    }
-    objects = [x for x in leaves if isinstance(x, Tensor) or is_array(x)]
-    order = [seen.setdefault(id(x), i) for i, x in enumerate(objects)]
-    where, pairs = selection(), zip(leaves, layout.static, strict=True)
     held = [*(at.tensor for at in state.tensors), *leaves]
+    objects = [*held, *[place.get() for place in state.arrays]]
+    objects += [x._grad for x in held if isinstance(x, Tensor)]
+    kept = [x for x in objects if isinstance(x, Tensor) or is_array(x)]
+    numbers: dict[int, int] = {}
+    which = tuple([numbers.setdefault(id(x), i) for i, x in enumerate(kept)])
+    where, pairs = selection(), zip(leaves, layout.static, strict=True)
     return {
         "the structure of the arguments": layout,
         "an argument": tuple([_kind(x, fixed) for x, fixed in pairs]),
-        "which arguments are the same Tensor or array": tuple(order),
         "the recording mode": (is_grad_enabled(), is_inference_mode_enabled()),
         "where new arrays are made": (where.backend.name, str(where.device), get_default_dtype()),
         "the state": state.structure(),
         "a Tensor of the state": tuple([_kind(at.tensor, False) for at in state.tensors]),
         "a raw array of the state": tuple([kind_of(place.get()) for place in state.arrays]),
-        "which gradients there are": _gradients(held),
         "a gradient": tuple([_kind_of_gradient(x) for x in held]),
+        "which Tensors, arrays and gradients are one": which,
     }
 
 
@@ -174,22 +178,6 @@ def tensors_of(leaves: Sequence[Any], state: State) -> list[Tensor]:
             known.add(id(leaf))
             tensors.append(leaf)
     return tensors
-
-
-def _gradients(held: Sequence[Any]) -> tuple[Any, ...]:
-    """For each Tensor whether it has a gradient, and which other Tensor or gradient that is."""
-    tensors = {id(x): -1 - i for i, x in enumerate(held) if isinstance(x, Tensor)}
-    seen: dict[int, tuple[int, Any]] = {}
-    found: list[Any] = []
-    for i, x in enumerate(held):
-        grad = x._grad if isinstance(x, Tensor) else None
-        if grad is None:
-            found.append(False if isinstance(x, Tensor) else None)
-            continue
-        first, owner = seen.setdefault(id(grad), (i, x))
-        other = tensors.get(id(grad), first)
-        found.append(True if owner is x and other >= 0 else ("the same as", other))
-    return tuple(found)
 
 
 def _kind_of_gradient(x: Any) -> Any:
@@ -214,6 +202,9 @@ def _kind(x: Any, fixed: bool) -> Any:
 
 def kind_of(array: Any) -> tuple[Any, ...]:
     """The part of an array that belongs to the signature: all but its values."""
+    if type(array) is np.ndarray:  # which takes a fraction of the time
+        order = None if array.flags.c_contiguous else array.strides
+        return np.ndarray, array.shape, array.dtype, "cpu", order
     device = str(backend_of(array).device(array))
     return (type(array), tuple(array.shape), array.dtype, device, order_of(array))
 

@@ -1,17 +1,16 @@
 """What there is before a call: to be put back, and what a function may not change.
 
-It may not change Python values, generators and iterators of other libraries, and modes.
+It may not change Python values, generators of other libraries, and modes.
 """
 
 import copy
+import pickle
 import random
 import sys
 import threading
-import warnings
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Sequence
 from contextlib import suppress
-from types import GeneratorType
 from typing import Any
 
 import numpy as np
@@ -21,8 +20,8 @@ from wengert.compiler import messages
 from wengert.compiler.calls import tensors_of
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.traced import Traced
-from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
-from wengert.compiler.state import GENERATORS, Missing, State, is_array, is_plain, same
+from wengert.compiler.capture.traced_number import TracedNumber
+from wengert.compiler.state import MEASURES, Missing, State, is_array, is_plain, same
 from wengert.ops.data_type import get_default_dtype, set_default_dtype
 from wengert.tape.grad_mode import recording, set_recording
 from wengert.tape.hooks import Hooked, has_hooks
@@ -53,7 +52,6 @@ class Before:
         ]
         self._hooked = _hooked(self.tensors)
         self._places = [(place, place.get()) for place in state.changing()]
-        self.sizes = [len(x) for x, _, _ in state.sizes]
         self._items = [(x, copy.copy(x)) for x, _, _ in state.sizes if type(x) in CONTAINERS]
         self._rng, self._at = generators.get_rng_state(), messages.position()
         self._randoms, self._modes = _random_states(state), _modes()
@@ -63,7 +61,8 @@ class Before:
     def check(self) -> None:
         """Raise if something has changed that a replay would not change."""
         state = self.state
-        for before, (x, keys, name) in zip(self.sizes, state.sizes, strict=True):
+        for x, size, name in state.sizes:
+            before = size if type(size) is int else len(size)
             if id(x) in state.growing and len(x) > before:
                 raise BegunError
             if len(x) != before:
@@ -72,12 +71,8 @@ class Before:
                     f"{len(x)}, which a replay would not do. Return what it adds, and add it "
                     "outside"
                 )
-            if isinstance(keys, list) and any(
-                a is not b and a != b for a, b in zip(keys, x, strict=True)
-            ):
+            if MEASURES[type(size)](x) != size:
                 raise TraceError(f"the compiled function changes the keys of {name}; do it outside")
-            if isinstance(keys, frozenset) and x != keys:
-                raise TraceError(f"the compiled function changes {name}; do it outside")
         for place, held in state.held:
             now = place.get()
             if now is held or is_array(held):
@@ -96,11 +91,9 @@ class Before:
                 "the compiled function changes the mode (whether operations are recorded, the "
                 "default dtype, or the backend) for what comes after it; do it outside"
             )
-        fixed = [x for _, x in state.randoms if not isinstance(x, GENERATORS)]
-        for (name, before_), (_, now) in zip(self._randoms, _random_states(state), strict=False):
-            if _comparable(before_) != _comparable(now):
-                # What an iterator has given can't be put back, so that nothing is tried again.
-                raise (TraceError if fixed else DrawError)(
+        for (name, drawn), (_, now) in zip(self._randoms, _random_states(state), strict=False):
+            if drawn != now:
+                raise DrawError(
                     f"the compiled function draws from {name}, where a replay would use the same "
                     "again. Draw by wg.random, or outside, and pass what is drawn"
                 )
@@ -147,7 +140,6 @@ def changed(name: str, before: Any, now: Any) -> TraceError:
 
 
 def _shown(x: Any) -> str:
-    x = x.plain_number() if isinstance(x, SymbolicNumber) else x
     x = x.number if type(x) is TracedNumber else x
     if isinstance(x, Tensor | Traced):
         return "a Tensor" if isinstance(x, Tensor) else "an array"
@@ -157,40 +149,17 @@ def _shown(x: Any) -> str:
     return text if len(text) < 60 else text[:57] + "..."
 
 
-def _random_states(state: State) -> list[tuple[str, Any]]:
+def _random_states(state: State) -> list[tuple[str, bytes]]:
     """The states of generators that are not Wengert's: the global ones, and those of a state."""
-    found: list[tuple[str, Any]] = [("random", random.getstate())]
+    found = [("random", pickle.dumps(random.getstate()))]
     if "numpy.random" in sys.modules:
-        found.append(("np.random", np.random.get_state()))  # noqa: NPY002
+        found.append(("np.random", pickle.dumps(np.random.get_state())))  # noqa: NPY002
     return found + [(name, _random_state(x)) for name, x in state.randoms]
 
 
-def _random_state(x: Any) -> Any:
+def _random_state(x: Any) -> bytes:
     if isinstance(x, random.Random):
-        return x.getstate()
-    x = x.bit_generator if isinstance(x, np.random.Generator) else x
-    if isinstance(x, np.random.BitGenerator):
-        return x.state
+        return pickle.dumps(x.getstate())
     if isinstance(x, np.random.RandomState):
-        return x.get_state()
-    if isinstance(x, GeneratorType):
-        return x.gi_frame and (x.gi_frame.f_lasti, x.gi_frame.f_locals)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # some iterators are deprecated to be pickled
-        try:
-            return _comparable(x.__reduce__())  # which leads to what changes
-        except Exception:  # the check of the first replay tells
-            return None
-
-
-def _comparable(x: Any) -> Any:
-    """A generator's state, of which equality can be asked."""
-    if isinstance(x, dict):
-        return {key: _comparable(part) for key, part in x.items()}
-    if isinstance(x, tuple):
-        return tuple(map(_comparable, x))
-    if isinstance(x, np.ndarray):
-        return x.dtype, x.tobytes()
-    if hasattr(type(x), "__next__"):  # in another iterator
-        return _comparable(_random_state(x))
-    return x if type(x) is int else repr(x)
+        return pickle.dumps(x.get_state())
+    return pickle.dumps((x.bit_generator if isinstance(x, np.random.Generator) else x).state)

@@ -18,7 +18,7 @@ from wengert.compiler.capture.recorded import swept
 from wengert.compiler.changes import Before, DrawError
 from wengert.compiler.replay import Replay
 from wengert.compiler.state import Missing, State, is_array, is_plain
-from wengert.func.trees import tree_flatten
+from wengert.func.trees import TreeDef, tree_flatten
 from wengert.tape.hooks import Hooked
 from wengert.tape.sweep import ancestors, sweep
 from wengert.tape.tensor import Tensor
@@ -62,17 +62,16 @@ def check(
         one = _seen(given, before)
     finally:
         before.restore()
-    start = Before(state, call.leaves)  # external functions of the program may have drawn numbers
     answer = function()
     other = _seen(answer, before)
-    found = list(_differences(one, other))
+    found = [*_differences(one, other)]
     try:
-        start.check()
+        before.check()
     except CompileError as error:
-        if not isinstance(error, DrawError) or start.alone:
+        if not isinstance(error, DrawError) or before.alone:
             found.insert(0, str(error))
     if not found and replay.adjoints:
-        found = list(_of_gradients(one, other, before.tensors))
+        found = [*_of_gradients(one, other, before.tensors)]
     return Checked(answer, found)
 
 
@@ -87,23 +86,22 @@ class _Held(NamedTuple):
 class _Seen(NamedTuple):
     """What a call has returned and left."""
 
-    structure: Any
-    leaves: list[Any]
+    structure: TreeDef
     parts: list[tuple[str, Any]]
-    random: Any
+    random: str
 
 
 def _seen(answer: Any, before: Before) -> _Seen:
     objects = {id(x) for x in before.state.objects}
     leaves, structure = tree_flatten(answer, lambda x: id(x) in objects and x is not None)
-    parts: list[tuple[str, Any]] = []
+    parts = [(f"result{path}", x) for path, x in zip(structure.paths(), leaves, strict=True)]
     names = {id(at.tensor): at.name for at in before.state.tensors}
     for x in before.tensors:
         name = names.get(id(x), "an argument")
-        parts.append((name, _held(x)))
-        parts.append((f"{name}.grad", _held(x._grad)))
-    parts += [(place.name, _held(place.get())) for place in before.state.changing()]
-    return _Seen(structure, list(map(_held, leaves)), parts, generators.get_rng_state())
+        parts += [(name, x), (f"{name}.grad", x._grad)]
+    parts += [(place.name, place.get()) for place in before.state.changing()]
+    held = [(name, _held(x)) for name, x in parts]
+    return _Seen(structure, held, repr(generators.get_rng_state()))
 
 
 def _held(x: Any) -> Any:
@@ -118,14 +116,9 @@ def _differences(one: _Seen, other: _Seen) -> Iterator[str]:
     if one.structure != other.structure:
         yield f"it returns {one.structure}, and the function {other.structure}"
         return
-    names = [f"result{path}" for path in one.structure.paths()]
-    pairs = zip(names, one.leaves, other.leaves, strict=True)
-    for name, x, y in (
-        *pairs,
-        *[(n, x, y) for (n, x), (_, y) in zip(one.parts, other.parts, strict=True)],
-    ):
+    for (name, x), (_, y) in zip(one.parts, other.parts, strict=True):
         yield from different(name, x, y)
-    if repr(one.random) != repr(other.random):
+    if one.random != other.random:
         yield "other random numbers are drawn"
 
 
@@ -208,12 +201,13 @@ def distance(x: Any, y: Any) -> float:
 
 def _of_gradients(one: _Seen, other: _Seen, tensors: Sequence[Tensor]) -> Iterator[str]:
     """How derivatives of the results differ."""
-    # Hooks may have side effects, so that they must not run a second time.
+    count = one.structure.num_leaves
     pairs = [
         (x, y)
-        for x, y in zip(one.leaves, other.leaves, strict=True)
+        for (_, x), (_, y) in zip(one.parts[:count], other.parts, strict=False)
         if type(x) is _Held and x.node is not None
     ]
+    # Hooks may have side effects, so that they must not run a second time.
     nodes = ancestors([y.node for _, y in pairs])
     if any(isinstance(node, Hooked) and node.extra is not None for node in nodes):
         return

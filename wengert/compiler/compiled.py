@@ -1,6 +1,5 @@
 """Compiled functions: recorded once for each signature, and replayed from then on."""
 
-import copy
 import functools
 import gc
 import inspect
@@ -33,7 +32,6 @@ from wengert.compiler.walk import find_state
 from wengert.interpreters.lifted import Lifted
 from wengert.nn.module import Module
 from wengert.ops.random import maps
-from wengert.tape.hooks import Hooked as HookedNode
 from wengert.tape.observers import observing
 from wengert.tape.tensor import Tensor
 
@@ -108,7 +106,6 @@ class Compiled(Generic[P, R]):
         self._calls: list[Callable[..., Any]] = []
         self._names: set[str] = set()  # in the code that the function leads to
         self._refused: dict[Any, str] = {}  # kinds of arguments, and why they are not recorded
-        self._warned: set[str] = set()
         self._begun = False  # whether a call has run that optimisers may have begun with
         self.report = Report(getattr(function, "__qualname__", repr(function)))
 
@@ -143,19 +140,13 @@ class Compiled(Generic[P, R]):
         return bound
 
     def __reduce__(self) -> Any:
-        """Pickle as its function: by the name under which a module has it, or with its state."""
+        """Pickle and copy as its function: by its name in a module, or with its state."""
         given, name = self._given(), self.report.name
         home = getattr(given, "__module__", "__main__")
         found: Any = None if home == "__main__" else sys.modules.get(home)
         for part in name.split("."):
             found = getattr(found, part, None)
         return name if found is self else (Compiled, (given, self._options))
-
-    def __copy__(self) -> "Compiled[P, R]":
-        return Compiled(self._given(), self._options)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Compiled[P, R]":
-        return Compiled(copy.deepcopy(self._given(), memo), self._options)
 
     def _given(self) -> Any:
         """What was compiled: a module or a function."""
@@ -186,8 +177,8 @@ class Compiled(Generic[P, R]):
             If nothing has run yet, or the state's structure has changed since.
         ValueError
             If the program changes its arguments, is for one value of a number that changes,
-            returns an object of a user's class, replaces a tuple of the state, has collectives or
-            external functions, or draws by a device's generator.
+            returns an object of a user's class, replaces a tuple of the state, has collectives, or
+            draws by a device's generator.
         """
         replay = self._last()
         name = getattr(self._function, "__name__", "step")
@@ -250,6 +241,11 @@ class Compiled(Generic[P, R]):
                 return self._as_it_is("another thread records or checks for too long", call)
             try:
                 answer = self._found(call)
+            except TraceError as error:
+                if self._options.strict:
+                    raise
+                self._refuse(call, str(error))
+                return self.eagerly(*call.args, **call.kwargs)
             finally:
                 _lock.release()
             if type(answer) is Failed:
@@ -269,7 +265,9 @@ class Compiled(Generic[P, R]):
             return "anomaly detection, hooks on saved values or graph_breaks() look on"
         for leaf in call.leaves:
             array = leaf._array if isinstance(leaf, Tensor) else leaf
-            if isinstance(array, Lifted) and not isinstance(array, Traced):
+            if isinstance(array, Traced | TracedNumber):  # of a trace that has ended
+                raise array.trace.closed((array,))
+            if isinstance(array, Lifted):
                 return f"the call is inside a transform ({type(array).__name__})"
         if maps.get():
             return "the call is inside vmap"
@@ -282,17 +280,13 @@ class Compiled(Generic[P, R]):
 
     def _failed(self, error: Exception, args: Any, kwargs: Any) -> Any:
         """Run the function where its program has raised: it raises, too, or handles the error."""
-        if raised_by_user(error):  # by a signal's handler, or an external function
+        if raised_by_user(error):  # by a signal's handler
             raise error
         self.report.fell_back(f"the program raised {type(error).__name__} ({error})")
         return self.eagerly(*args, **kwargs)
 
     def _found(self, call: Call) -> Any:
         """Run a call by a program that is found or recorded; one thread at a time does so."""
-        for leaf in call.leaves:
-            array = leaf._array if isinstance(leaf, Tensor) else leaf
-            if isinstance(array, Traced) or type(array) is TracedNumber:  # of a trace that ended
-                raise array.trace.closed((array,))
         for replay in list(self._replays):
             if call.layout == replay.layout:
                 for run in replay.calls:
@@ -312,12 +306,7 @@ class Compiled(Generic[P, R]):
     def _state(self, given: Iterable[tuple[str, Any]]) -> State:
         """The state that a call with these arguments leads to."""
         root = self._function if self._called is None else self._called
-        arguments = [*given]
-        for name, x in [*arguments]:
-            if isinstance(x, Tensor) and isinstance(x._node, HookedNode) and x._node.extra:
-                hooks = x._node.extra
-                arguments.append((f"hooks of {name}", [hooks.gradient, hooks.accumulated]))
-        state = find_state(root, arguments, self._names, self._options.state)
+        state = find_state(root, given, self._names, self._options.state)
         self._arguments.typed |= "type" in self._names
         return state
 
@@ -374,16 +363,14 @@ class Compiled(Generic[P, R]):
                 )
         except BegunError:
             self.report.note("a call that begins what an optimizer keeps ran as it is")
-        except TraceError as error:
-            if self._options.strict:
-                raise
-            self._refused[call.kinds] = str(error)
-            text = f"{self.report.name} runs as it is, and not compiled: {error}"
-            if text not in self._warned:
-                self._warned.add(text)
-                warnings.warn(text, RuntimeWarning, stacklevel=5)
-            self.report.fell_back(str(error))
         return self.eagerly(*call.args, **call.kwargs)
+
+    def _refuse(self, call: Call, why: str) -> None:
+        """Note that calls like this one run as they are, and warn once."""
+        self._refused[call.kinds] = why
+        if self.report.fell_back(why):
+            text = f"{self.report.name} runs as it is, and not compiled: {why}"
+            warnings.warn(text, RuntimeWarning, stacklevel=4)
 
     def _record(self, call: Call, state: State, signature: dict[str, Any], why: str) -> Any:
         """Add a program; return what gives the trace as long as something holds a traced value."""

@@ -3,16 +3,13 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from wengert.backends import DTYPES
 from wengert.backends.references import held_elsewhere, holders
 from wengert.compiler.calls import kind_of
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.raw import RawArray, shared
 from wengert.compiler.capture.recorded import Effect, Ref
 from wengert.compiler.capture.traced import Traced, inner_array
-from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
+from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.changes import changed
 from wengert.compiler.state import NUMBERS, is_plain, same
 from wengert.func.trees import tree_flatten
@@ -24,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "check_arguments",
-    "check_dtype",
     "check_found",
     "check_memory",
     "effects_of",
@@ -84,7 +80,6 @@ def _of_places(call: "Call") -> Iterator[Effect]:
     for ref, first in places:
         place = state.place(*ref)
         now = place.get()
-        now = now.plain_number() if isinstance(now, SymbolicNumber) else now
         if isinstance(now, Traced):
             if not call.is_input(first, now):
                 alike = kind_of(now.inner) == kind_of(inner_array(call.before[first]))
@@ -150,12 +145,6 @@ def _leaves(name: str, old: Any, inside: Any, new: Any) -> Iterator[tuple[str, A
 
 
 # -- what a replay could not repeat ----------------------------------------------------------------
-
-
-def check_dtype(x: Any, name: str) -> None:
-    """Raise for an array of a dtype that the standard has not."""
-    if isinstance(x, np.ndarray) and x.dtype.name not in DTYPES:
-        raise TraceError(f"{name} is an array of {x.dtype}, which a program does not take")
 
 
 def check_arguments(call: "Call") -> None:

@@ -4,7 +4,7 @@ A collective is the kernel of a primitive whose row says ``exchanges``. All of t
 random draws come to `wengert.backends.generators`.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import SimpleNamespace
@@ -19,10 +19,8 @@ __all__ = [
     "exchange",
     "known",
     "needed",
-    "once",
     "position",
     "rewind",
-    "unfollowed",
 ]
 
 
@@ -67,10 +65,8 @@ class Carrier:
 
 #: What carries the program's collectives; None before `wengert.distributed.init`.
 _carrier: Carrier | None = None
-#: Whether there are external functions, which run once in a call as collectives do.
-external = False
 #: Who runs the collectives of this thread or task in the carrier's place: an object with the method
-#: ``called`` and the attribute ``position``, or None.
+#: ``carry`` and the attribute ``position``, or None.
 follower: ContextVar[Any] = ContextVar("wengert_messages", default=None)
 
 
@@ -87,7 +83,7 @@ def connected() -> Carrier | None:
 
 def needed() -> bool:
     """Whether anything has to run once in a call of a compiled function."""
-    return external or _carrier is not None
+    return _carrier is not None
 
 
 def known(what: str) -> Carrier:
@@ -99,24 +95,8 @@ def known(what: str) -> Carrier:
 
 def exchange(xp: Any, name: str, x: Any, **how: Any) -> Any:
     """Run a collective on a raw array: the kernel of its primitive."""
-    return once(
-        (xp, name, (x,), how),
-        lambda: known(name).carry(xp, name, x, how),
-        lambda: replicated(xp, name, x, how, known(name)),
-    )
-
-
-def once(
-    what: tuple[Any, str, tuple[Any, ...], Mapping[str, Any]],
-    run: Callable[[], Any],
-    apart: Callable[[], Any],
-) -> Any:
-    """Run what may run once in a call: a namespace, a name, operands and parameters tell what.
-
-    ``apart`` answers in its place where the values do not matter.
-    """
-    following = follower.get()
-    return run() if following is None else following.called(what, run, apart)
+    carry = (follower.get() or known(name)).carry
+    return carry(xp, name, x, how)
 
 
 def replicated(xp: Any, name: str, x: Any, how: Mapping[str, Any], carrier: Carrier) -> Any:
@@ -142,17 +122,8 @@ def apart() -> Iterator[None]:
     Collectives then answer as if all processes held the same array. Only shapes, dtypes and what is
     computed twice may depend on that.
     """
-    token = follower.set(SimpleNamespace(position=None, called=lambda what, run, apart: apart()))
-    try:
-        yield
-    finally:
-        follower.reset(token)
-
-
-@contextmanager
-def unfollowed() -> Iterator[None]:
-    """Let collectives run in a ``with`` block, which itself runs once."""
-    token = follower.set(None)
+    alike = lambda xp, name, x, how: replicated(xp, name, x, how, known(name))
+    token = follower.set(SimpleNamespace(position=None, carry=alike))
     try:
         yield
     finally:

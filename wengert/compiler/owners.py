@@ -13,7 +13,8 @@ __all__ = ["class_of_user", "of_user", "package_of"]
 
 #: Packages whose code is not looked through.
 _FOREIGN = frozenset({
-    *("array_api_compat", "array_api_strict", "cloudpickle", "cupy", "cupyx", "cytoolz", "dask"),
+    *("array_api_compat", "array_api_strict", "attr", "attrs", "cloudpickle", "cupy", "cupyx"),
+    *("cytoolz", "dask"),
     *("distributed", "fsspec", "hypothesis", "jax", "jaxlib", "matplotlib", "ml_dtypes", "mpmath"),
     *("numba", "numpy", "opt_einsum", "pandas", "partd", "pytest", "_pytest", "scipy", "sklearn"),
     *("sympy", "tlz", "toolz", "torch", "tqdm", "triton"),

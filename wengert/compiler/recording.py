@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from wengert.compiler.adjoint import programs
 from wengert.compiler.calls import Layout
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.lines import user_line
@@ -22,19 +23,17 @@ from wengert.compiler.capture.recorded import (
     Ref,
     swept,
 )
-from wengert.compiler.capture.sweeps import programs
 from wengert.compiler.capture.trace import Trace
 from wengert.compiler.capture.traced import Traced
-from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
+from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.changes import Before
 from wengert.compiler.effects import (
     check_arguments,
-    check_dtype,
     check_found,
     check_memory,
     effects_of,
 )
-from wengert.compiler.state import Place, State, is_array, is_plain
+from wengert.compiler.state import Place, State, check_dtype, is_array, is_plain
 from wengert.func.trees import tree_flatten
 from wengert.tape.hooks import Hooked
 from wengert.tape.node import AccumulateGrad, Node
@@ -61,7 +60,7 @@ class Call:
     ) -> None:
         self.function, self.state, self.layout = function, state, layout
         self.trace, self.start = Trace(), Before(state, leaves)
-        self.tensors, self.sizes = self.start.tensors, self.start.sizes
+        self.tensors = self.start.tensors
         self.inputs: dict[Ref, Any] = {}  # values of the program
         self.before: dict[Ref, Any] = {}  # what they were made of
         self.outputs: list[Any] = []  # traced arrays and numbers
@@ -71,7 +70,6 @@ class Call:
         self.leaves = list(leaves)
         self.arguments: Any = None  # as the function gets them
         self.inside: list[Any] = []  # the state's tuples with traced numbers
-        self.gone: frozenset[int] = frozenset()
         self._made: dict[int, tuple[int, Any]] = {}  # the outputs of new Tensors and arrays
         self._raws: dict[int, Any] = {}  # raw arrays by the identity of what they stand for
 
@@ -143,11 +141,6 @@ class Call:
                 "what holds it is read-only; pass it as an argument, or make it a Tensor"
             ) from error
 
-    def begun(self) -> None:
-        """Note the gradients that were deleted before anything can fail."""
-        held = [*enumerate(self.held)]
-        self.gone = frozenset([i for i, x in held if x.grad is not None is x.tensor._grad])
-
     def undo(self) -> None:
         """End the trace, and put back what there was before."""
         self.trace.close()
@@ -204,9 +197,7 @@ def _recorded(call: Call) -> Recording:
     with trace.running():
         call.enter()
         call.arguments = args, kwargs = call.layout.structure.unflatten(call.leaves)
-        trace.begun = call.begun
         returned = call.function(*args, **kwargs)
-        trace.begun = None
         if trace.refused:
             raise trace.refused[0]
         if trace.failed:
@@ -241,7 +232,6 @@ def _recorded(call: Call) -> Recording:
         Arithmetic(tuple([inputs[x] for x in decisions[0].inputs]), *decisions),
         backward,
         tuple([x.grad is not None for x in call.held]),
-        call.gone,
         next(iter(trace.backends)) if len(trace.backends) == 1 else None,
         ", ".join([f"{x.name} ({line})" for x, line in trace.pinned.items() if x in inputs][:3]),
     )
@@ -271,8 +261,6 @@ def _leaf(call: Call, leaf: Any, objects: dict[int, int]) -> tuple[str, Any]:
             if value is leaf.value:
                 return "given", ref
         return "array", call.made(leaf)
-    if isinstance(leaf, SymbolicNumber):
-        return "plain", leaf.plain_number()
     if isinstance(leaf, TracedNumber):
         return "number", call.output(leaf)
     if is_array(leaf):
@@ -283,9 +271,6 @@ def _leaf(call: Call, leaf: Any, objects: dict[int, int]) -> tuple[str, Any]:
     owner = getattr(leaf, "__self__", None)  # of a method
     if is_plain(leaf) or id(owner) in objects or leaf is space.get(getattr(leaf, "__name__", "")):
         return "plain", leaf
-    for i, x in enumerate(call.leaves):
-        if leaf is x:
-            return "leaf", i
     raise TraceError(
         f"{user_line()}: the compiled function returns a {type(leaf).__name__} that it has made, "
         "and each replay would return the same one; return Tensors, arrays and plain values in "

@@ -13,7 +13,7 @@ from wengert.compiler.binding import MISS, Binding
 from wengert.compiler.calls import Call, Layout
 from wengert.compiler.capture.lines import described
 from wengert.compiler.capture.recorded import Recording, Ref
-from wengert.compiler.capture.trace import is_draw, runs_once
+from wengert.compiler.capture.trace import is_draw, is_exchange
 from wengert.compiler.emission.emit import Emitted, emit
 from wengert.compiler.emission.exported import ExportedProgram, exported_program
 from wengert.compiler.emission.finish import finish
@@ -86,7 +86,7 @@ class Replay:
     @cached_property
     def noted(self) -> bool:
         """Whether it has what runs once in a call, which `wengert.compiler.exchanges` notes."""
-        return _any(self.recording.program, runs_once)
+        return _any(self.recording.program, is_exchange)
 
     # -- the program ---------------------------------------------------------------------------
 
@@ -253,4 +253,4 @@ class Copies:
 
     def _finished(self, program: Program, function: Function) -> Function:
         made = finish(program, function, self.backend, self._report, self._torch_compile)
-        return _undone(made) if _any(program, is_draw) or _any(program, runs_once) else made
+        return _undone(made) if _any(program, is_draw) or _any(program, is_exchange) else made

@@ -12,7 +12,6 @@ __all__ = ["Report", "difference"]
 
 #: Reasons for eager calls that a report tells apart.
 LISTED = 20
-_FURTHER = "further reasons like these"
 
 
 class Report:
@@ -36,10 +35,12 @@ class Report:
         for text in unseen:
             self.note(f"not looked into: {text}")
 
-    def fell_back(self, reason: str) -> None:
-        """Count a call that ran eagerly."""
+    def fell_back(self, reason: str) -> bool:
+        """Count a call that ran eagerly; return whether it is the first for this reason."""
         listed = reason in self._fallbacks or len(self._fallbacks) < LISTED
-        self._fallbacks[reason if listed else _FURTHER] += 1
+        reason = reason if listed else "further reasons like these"
+        self._fallbacks[reason] += 1
+        return self._fallbacks[reason] == 1
 
     def note(self, text: str) -> None:
         """Add a note, once."""
@@ -60,33 +61,28 @@ class Report:
 
 
 def difference(before: dict[str, Any], now: dict[str, Any]) -> str:
-    """The first difference of two signatures; "" if there is none."""
-    for what, value in now.items():
-        if what in before and before[what] != value:
-            return _told(what, before, now)
-    return ""
+    """The first difference of two signatures, of those that can be described; "" if none."""
+    old, new = _entries(before), _entries(now)
+    changed = [x for x in {**new, **old} if old.get(x, Missing) != new.get(x, Missing)]
+    changed.sort(key=lambda x: not _described(new.get(x, Missing)))
+    if changed:
+        return _change(changed[0], *[each.get(changed[0], Missing) for each in (old, new)])
+    same = before["the state"] == now["the state"]
+    return "" if same else "the order of what the function reads has changed"
 
 
-def _told(what: str, before: dict[str, Any], now: dict[str, Any]) -> str:
-    """The difference of one entry of two signatures, as a sentence."""
-    old, new = before[what], now[what]
-    if what == "the state":  # a value rather than what follows from it
-        old, new = dict(old), dict(new)
-        changed = [x for x in {**new, **old} if old.get(x, Missing) != new.get(x, Missing)]
-        changed.sort(key=lambda x: not _described(new.get(x, Missing)))
-        what = changed[0] if changed else "the order of what the function reads"
-        return _change(what, old.get(what, Missing), new.get(what, Missing))
-    if what == "the structure of the arguments":
-        return _change(what, *[", ".join(x.names) or "none" for x in (old, new)])
-    names: list[str] = []
-    if what == "an argument":
-        names = [f"the argument {name}" for name in now["the structure of the arguments"].names]
-    elif what == "a Tensor of the state":
-        names = [name for name, fact in now["the state"] if fact == "a Tensor"]
-    for name, *pair in zip(names, old, new, strict=False):
-        if pair[0] != pair[1]:
-            return _change(name, *pair)
-    return f"{what} has changed"
+def _entries(signature: dict[str, Any]) -> dict[str, Any]:
+    """What a signature says of each name."""
+    names, facts = signature["the structure of the arguments"].names, signature["the state"]
+    tensors = [name for name, fact in facts if fact == "a Tensor"]
+    listed = {"an argument", "the state", "a Tensor of the state"}
+    return {
+        **{what: value for what, value in signature.items() if what not in listed},
+        "the structure of the arguments": ", ".join(names) or "none",
+        **dict(zip([f"the argument {x}" for x in names], signature["an argument"], strict=True)),
+        **dict(facts),
+        **dict(zip(tensors, signature["a Tensor of the state"], strict=True)),
+    }
 
 
 def _change(what: str, before: Any, now: Any) -> str:

@@ -16,13 +16,14 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from pathlib import PurePath
-from types import WrapperDescriptorType
+from types import MappingProxyType, WrapperDescriptorType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.polynomial._polybase import ABCPolyBase
 
-from wengert.backends import DType, namespaces
+from wengert.backends import DTYPES, DType, namespaces
+from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.owners import class_of_user, package_of
 from wengert.interpreters.lifted import Lifted
 from wengert.nn.module import Module
@@ -30,22 +31,22 @@ from wengert.tape.tensor import Tensor
 
 __all__ = [
     "GENERATORS",
+    "MEASURES",
     "NUMBERS",
     "PLAIN",
     "PROGRAMS",
     "UNCHANGING",
     "Exact",
-    "Fact",
     "Identity",
     "Missing",
     "Place",
     "State",
     "TensorAt",
+    "check_dtype",
     "is_array",
     "is_plain",
     "leads_on",
     "same",
-    "tensors_in",
     "traits_of",
 ]
 
@@ -58,27 +59,31 @@ GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator
 #: Packages of Wengert whose objects are walked.
 _OWN = tuple(f"wengert.{room}" for room in ("nn", "optim", "amp", "distributed", "func", "data"))
 #: Packages of objects that never change, or that do nothing to a program.
-_STILL = frozenset(
-    ["numpy", "builtins", "typing", "types", "re", "pathlib", "enum", "abc", "torch", "jax"]
-    + [
-        "jaxlib",
-        "cupy",
-        "dask",
-        "array_api_strict",
-        "ml_dtypes",
-        "datetime",
-        "fractions",
-        "wengert",
-    ]
-    + ["dataclasses", "_abc", "array_api_compat", "logging", "warnings", "_thread", "_io", "_csv"]
-)
+_STILL = frozenset({
+    *("numpy", "builtins", "typing", "types", "re", "pathlib", "enum", "abc", "torch", "jax"),
+    *("jaxlib", "cupy", "dask", "array_api_strict", "ml_dtypes", "datetime", "fractions"),
+    *("wengert", "dataclasses", "_abc", "array_api_compat", "logging", "warnings", "_thread"),
+    *("_io", "_csv"),
+})  # fmt: skip
 #: Classes whose objects change unseen.
 _CHANGING = (
-    *(bytearray, memoryview, np.poly1d, np.vectorize, np.void, np.ndarray, threading.local),
+    *(
+        BaseException,
+        MappingProxyType,
+        bytearray,
+        memoryview,
+        np.poly1d,
+        np.vectorize,
+        np.void,
+        np.ndarray,
+        threading.local,
+    ),
     *(ContextVar, MappingView, ABCPolyBase, functools._lru_cache_wrapper, np.random.SeedSequence),
 )
 #: Types of numbers that may be inputs.
 NUMBERS = (int, float)
+#: What is compared of a container, by the type of what it was.
+MEASURES: dict[type, Callable[[Any], Any]] = {int: len, list: list, frozenset: frozenset}
 #: The attribute in which an object has its compiled methods, which is no state.
 PROGRAMS = "_wengert_programs"
 #: Stands for the absence of an object.
@@ -100,14 +105,20 @@ class Place(NamedTuple):
             return self.holder.spot, self.key
         return id(self.holder), self.key
 
+    @property
+    def root(self) -> "Place":
+        """The place that it is a part of, or itself."""
+        return self.holder.root if self.kind == "part" else self
+
     def get(self) -> Any:
         """The object there, or `Missing`."""
         try:
             if self.kind == "attr":
                 return getattr(self.holder, self.key)
-            if self.kind == "item" and isinstance(self.holder, dict):
-                return dict.get(self.holder, self.key, Missing)  # which makes no item
-            return (self.holder.get() if self.kind == "part" else self.holder)[self.key]
+            holder = self.holder.get() if self.kind == "part" else self.holder
+            if isinstance(holder, dict):
+                return dict.get(holder, self.key, Missing)  # which makes no item
+            return holder[self.key]
         except (AttributeError, KeyError, IndexError, TypeError, ValueError):
             return Missing
 
@@ -142,13 +153,6 @@ class TensorAt(NamedTuple):
     tensor: Tensor
     name: str
     place: Place | None
-
-
-class Fact(NamedTuple):
-    """What a program assumes about a name."""
-
-    name: str
-    what: Any
 
 
 class Exact:
@@ -204,8 +208,8 @@ class State:
         self.shares: list[int] = []
         #: Places with a Tensor, or with a tuple of Tensors or numbers, which calls may replace.
         self.spots: list[tuple[Place, Any]] = []
-        #: What a program assumes about any objects of this structure.
-        self.facts: list[Fact] = []
+        #: What a program assumes about any objects of this structure, by their names.
+        self.facts: list[tuple[str, Any]] = []
         #: What is at places: plain values, and objects.
         self.held: list[tuple[Place, Any]] = []
         #: Containers, with their length, or where the order matters their keys; and their names.
@@ -232,14 +236,7 @@ class State:
 
     def structure(self) -> tuple[Any, ...]:
         """The state's part of a signature."""
-        return (*self.facts, Fact("what optimizers share", tuple(self.shares)))
-
-
-def tensors_in(x: Any) -> list[Tensor]:
-    """The Tensors at a spot: the object itself, or those in a tuple."""
-    if isinstance(x, tuple):
-        return [each for part in x for each in tensors_in(part)]
-    return [x] if isinstance(x, Tensor) else []
+        return (*self.facts, ("what optimizers share", tuple(self.shares)))
 
 
 def is_plain(x: Any) -> bool:
@@ -258,8 +255,9 @@ def leads_on(x: Any) -> bool:
     return type(x) is not Tensor and (isinstance(x, Enum) or not (is_plain(x) or is_array(x)))
 
 
-def is_array_class(kind: type) -> bool:
-    """Whether objects of a class are raw arrays of a library."""
+def is_array(x: Any) -> bool:
+    """Whether something is a raw array of a library."""
+    kind = type(x)
     if not hasattr(kind, "dtype") or issubclass(kind, Tensor | Lifted | np.generic):
         return False
     try:
@@ -269,9 +267,10 @@ def is_array_class(kind: type) -> bool:
     return True
 
 
-def is_array(x: Any) -> bool:
-    """Whether something is a raw array of a library."""
-    return is_array_class(type(x))
+def check_dtype(x: Any, name: str) -> None:
+    """Raise for an array of a dtype that the standard has not."""
+    if isinstance(x, np.ndarray) and x.dtype.name not in DTYPES:
+        raise TraceError(f"{name} is an array of {x.dtype}, which a program does not take")
 
 
 def same(a: Any, b: Any) -> bool:
@@ -300,9 +299,8 @@ def traits_of(kind: type) -> tuple[bool, bool, bool]:
     opaque = walked and not written and not hasattr(kind, "__get__")
     # What is in C, of which a Python class inherits.
     opaque |= walked and any(traits_of(base)[1] for base in bases[1:] if base not in UNCHANGING)
-    opaque |= mine and any(
-        type(vars(base).get("__next__")) is WrapperDescriptorType for base in bases
-    )
+    nexts = [vars(base).get("__next__") for base in bases]
+    opaque |= any(type(x) is WrapperDescriptorType for x in nexts) and kind.__module__ != "_io"
     others = [base for base in bases if not class_of_user(base) and "__dict__" in vars(base)]
     whole = not mine or is_dataclass(kind) or hasattr(kind, "__attrs_attrs__")
     whole |= any(package_of(base.__module__) not in _STILL for base in others)

@@ -5,7 +5,6 @@ that it is a method of. It follows functions and methods of the user's that it m
 way, and gives the inputs of programs, and the plain values that calls compare.
 """
 
-import builtins
 import functools
 import re
 import sys
@@ -18,7 +17,6 @@ from types import (
     BuiltinMethodType,
     CodeType,
     FunctionType,
-    MappingProxyType,
     MemberDescriptorType,
     MethodType,
     MethodWrapperType,
@@ -29,7 +27,6 @@ from typing import Any
 import numpy as np
 
 from wengert.amp import GradScaler
-from wengert.backends import DTYPES
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.owners import class_of_user, of_user, package_of
 from wengert.compiler.state import (
@@ -39,12 +36,12 @@ from wengert.compiler.state import (
     PROGRAMS,
     UNCHANGING,
     Exact,
-    Fact,
     Identity,
     Missing,
     Place,
     State,
     TensorAt,
+    check_dtype,
     is_array,
     is_plain,
     leads_on,
@@ -77,14 +74,11 @@ _PARTS: list[tuple[type, tuple[str, ...]]] = [
     (staticmethod, ("__func__",)),
     (classmethod, ("__func__",)),
     (property, ("fget", "fset", "fdel")),
-    (functools.cached_property, ("func",)),
     (slice, ("start", "stop", "step")),
-    (functools.partialmethod, ("func", "args", "keywords")),
-    (functools.singledispatchmethod, ("dispatcher",)),
+    (functools.partial, ("func", "args", "keywords")),
 ]
 #: Classes with a way of their own, of which a user's may have more.
-_EXTENDED = (functools.partial, ModuleType, *GENERATORS, *[kinds for kinds, _ in _PARTS[1:]])
-_BUILTINS = frozenset(vars(builtins))
+_EXTENDED = (ModuleType, *GENERATORS, *[kinds for kinds, _ in _PARTS[1:]])
 
 
 def find_state(
@@ -119,12 +113,13 @@ class _Walk:
         self.later: list[tuple[Any, str]] = []
         self.classes: set[type] = set()  # whose attributes are visited
         self.every = not names.isdisjoint(_BY_NAME)
+        self.shared: dict[Any, int] | None = None  # the numbers of an optimizer's state
         self._count = 0
 
     def argument(self, x: Any, name: str) -> None:
         """Visit what a leaf of the arguments leads to; Tensors and arrays themselves are inputs."""
         if isinstance(x, Tensor):
-            self.subclass(x, name)
+            self.follow(x, name)
         elif leads_on(x):
             self.visit(x, None, name)
 
@@ -132,10 +127,10 @@ class _Walk:
 
     def fact(self, name: str, what: Any) -> None:
         """Add what a program assumes."""
-        self.state.facts.append(Fact(name, what))
+        self.state.facts.append((name, what))
         self._count += 1
         if self._count > LARGEST:
-            within = [re.sub(r"(\[[^\[]*\]|\.[^.\[]*)$", "", x.name) for x in self.state.facts]
+            within = [re.sub(r"(\[[^\[]*\]|\.[^.\[]*)$", "", x) for x, _ in self.state.facts]
             (branch, count), *_ = Counter(within).most_common(1)
             raise TraceError(
                 f"the compiled function leads to more than {LARGEST} objects, {count} of them in "
@@ -156,16 +151,16 @@ class _Walk:
         """Visit what is at a place. Numbers are inputs in what is ``numeric``."""
         kind = type(x)
         if numeric and kind in NUMBERS and place is not None:
-            self.number(place)
+            self.number(x, place)
             return
         if isinstance(x, Enum) and class_of_user(kind) and id(x) not in self.state.known:
             self.state.known[id(x)] = name
             self.state.objects.append(x)
             self.attributes(x, kind, name)
-            self.visit(x.value, Place(x, "_value_", f"{name}.value", "attr"), f"{name}.value")
+            self.visit_at(x, "_value_", f"{name}.value", "attr")
         if isinstance(x, Tensor):
             self.tensor(x, place, name)
-        elif is_array(x):
+        elif is_array(x) or (numeric and isinstance(x, np.generic)):  # of a parameter without axes
             self.array(x, place, name, numeric)
         elif isinstance(x, tuple):
             self.tuple(x, place, name, numeric)
@@ -177,12 +172,23 @@ class _Walk:
             else:
                 self.object(x, name, numeric)
 
-    def number(self, place: Place, shared: int | None = None) -> None:
-        """Add a number that is an input."""
-        state = self.state
-        self.fact(place.name, f"a number of type {type(place.get()).__name__}")
-        state.shares.append(len(state.numbers) if shared is None else shared)
-        state.numbers.append(place)
+    def visit_at(
+        self, holder: Any, key: Any, name: str, kind: Any = "item", *, numeric: bool = False
+    ) -> None:
+        """Visit what a holder has at a place, if it has something."""
+        place = Place(holder, key, name, kind)
+        if (x := place.get()) is Missing:
+            self.state.held.append((place, Missing))
+        else:
+            self.visit(x, place, name, numeric)
+
+    def number(self, x: Any, place: Place) -> None:
+        """Add a number that is an input, or that is one with another of an optimizer's state."""
+        self.fact(place.name, f"a number of type {type(x).__name__}")
+        shared: dict[Any, int] = {} if self.shared is None else self.shared
+        count = len(self.state.numbers)
+        self.state.shares.append(shared.setdefault((place.key, type(x), x), count))
+        self.state.numbers.append(place)
 
     def tensor(self, x: Tensor, place: Place | None, name: str) -> None:
         if place is None:
@@ -192,17 +198,14 @@ class _Walk:
         if self.first(x, name):
             self.state.tensors.append(TensorAt(x, name, place))
             self.fact(name, "a Tensor")
-            self.subclass(x, name)
-            node = x._node
-            if isinstance(node, Hooked) and node.extra is not None:
-                for hooks in (node.extra.gradient, node.extra.accumulated):
-                    self.visit(hooks, None, f"hooks of {name}")
-            grad = x._grad
-            if grad is not None and id(grad) in self.state.known:
-                self.fact(f"{name}.grad", f"the same as {self.state.known[id(grad)]}")
+            self.follow(x, name)
 
-    def subclass(self, x: Tensor, name: str) -> None:
-        """Follow the class of a Tensor, and what the user's has besides."""
+    def follow(self, x: Tensor, name: str) -> None:
+        """Follow a Tensor's hooks and its class, and what the user's has besides."""
+        node = x._node
+        if isinstance(node, Hooked) and node.extra is not None:
+            for hooks in (node.extra.gradient, node.extra.accumulated):
+                self.visit(hooks, None, f"hooks of {name}")
         if type(x) is not Tensor:
             self.fact(f"type of {name}", Identity(type(x)))
             if class_of_user(type(x)):
@@ -211,8 +214,7 @@ class _Walk:
 
     def array(self, x: Any, place: Place | None, name: str, numeric: bool) -> None:
         state = self.state
-        if isinstance(x, np.ndarray) and x.dtype.name not in DTYPES:  # text, objects
-            raise TraceError(f"{name} is an array of {x.dtype}, which a program does not take")
+        check_dtype(x, name)
         if place is None:
             raise TraceError(
                 f"{name} is an array that is reached by a method of its own, a set or the like, "
@@ -265,22 +267,16 @@ class _Walk:
             # Functions of a library may share their code, and differ in what is in their cells.
             self.fact(name, Identity(x.__code__ if mine or hasattr(x, "__wrapped__") else x))
             self.function(x, name, mine)
-        elif isinstance(x, functools.partial):
-            self.fact(name, Identity(kind))
-            self.visit(x.func, None, f"{name}.func")
-            for part in ("args", "keywords"):
-                self.visit(getattr(x, part), Place(x, part, f"{name}.{part}", "attr"), name)
-            self.own(x, name)
         elif isinstance(x, list | deque | set | frozenset):
             self.check_access(x, name)
             self.fact(name, (Identity(kind), len(x)))
             ordered = isinstance(x, list | deque)
             self.state.sizes.append((x, len(x) if ordered else frozenset(x), name))
             for i, part in enumerate(x):
-                called = item_name(name, i)
+                called = name if numeric and len(x) == 1 else item_name(name, i)  # its one group
                 self.visit(part, Place(x, i, called) if ordered else None, called, numeric)
             self.attributes(x, kind, name)
-        elif isinstance(x, dict | MappingProxyType):
+        elif isinstance(x, dict):
             self.mapping(x, name, numeric)
             self.attributes(x, kind, name)
         elif isinstance(x, ModuleType):
@@ -295,19 +291,13 @@ class _Walk:
             self.cls(x, name)
             for base in x.__mro__:  # objects of it may be made
                 if class_of_user(base) and "__init__" in vars(base):
-                    at = Place(vars(base), "__init__", f"{base.__name__}.__init__")
-                    self.visit(at.get(), at, at.name)
-        elif isinstance(x, GENERATORS) or (hasattr(kind, "__next__") and not class_of_user(kind)):
+                    self.visit_at(vars(base), "__init__", f"{base.__name__}.__init__")
+        elif isinstance(x, GENERATORS):
             self.fact(name, Identity(kind))
             self.state.randoms.append((name, x))
-            if hasattr(kind, "__next__"):
-                self.state.unseen.append(f"{name}, a {kind.__name__}")
         elif hasattr(kind, "_given"):  # a compiled function
             self.fact(name, Identity(kind))
             self.visit(x._given(), None, f"{name}.function")
-        elif kind.__module__ == "wengert.compiler.opaque":  # the rule of an external function
-            self.fact(name, Identity(x))
-            self.visit(x._vjp, None, f"{name}.vjp")
         elif isinstance(x, BuiltinMethodType | MethodWrapperType) and not isinstance(
             x.__self__, ModuleType | type(None)
         ):
@@ -316,10 +306,15 @@ class _Walk:
         elif parts := next((keys for kinds, keys in _PARTS if isinstance(x, kinds)), ()):
             self.fact(name, Identity(kind))
             for key in parts:
-                called = "self" if kind is MethodType and name == x.__name__ else f"{name}.{key}"
-                self.visit(getattr(x, key), None, name if key == "__func__" else called)
+                called = name if key in ("__func__", "args", "keywords") else f"{name}.{key}"
+                called = (
+                    "self" if kind is MethodType and called == f"{x.__name__}.__self__" else called
+                )
+                self.visit_at(x, key, called, "attr")
             if isinstance(x, classmethod):
                 self.names.add("__class__")  # it may make objects
+            if isinstance(x, functools.partial):
+                self.own(x, name)
         else:
             self.instance(x, name)
 
@@ -329,27 +324,23 @@ class _Walk:
         for variable, cell in zip(code.co_freevars, x.__closure__ or (), strict=True):
             if variable == "__class__":
                 continue
-            try:
-                held = cell.cell_contents
-            except ValueError:  # it is empty
-                continue
-            if isinstance(held, Plan):  # which the first call of an operation replaces
+            held = Place(cell, "cell_contents", variable, "attr").get()
+            if held is Missing or isinstance(
+                held, Plan
+            ):  # which an operation's first call replaces
                 continue
             if not mine and isinstance(held, BuiltinMethodType | weakref.WeakKeyDictionary):
                 continue  # of a cache
             called = variable if mine else f"{name}.{variable}"
-            self.visit(held, Place(cell, "cell_contents", called, "attr"), called)
+            self.visit_at(cell, "cell_contents", called, "attr")
         for where in ("__defaults__", "__kwdefaults__"):
-            if given := getattr(x, where):
-                place = Place(x, where, f"{name}.{where}", "attr")
-                self.visit(given, place, place.name)
+            if getattr(x, where):
+                self.visit_at(x, where, f"{name}.{where}", "attr")
         if mine:
             names, space = _names(code), x.__globals__
             self.names.update(names)
             self.state.held.append((Place(x, "__code__", f"{name}.__code__", "attr"), code))
             self.named(space, "", names)
-            for key in sorted(names & _BUILTINS - space.keys()):  # which a global would hide
-                self.state.held.append((Place(space, key, key), Missing))
             package = str(space.get("__package__") or "").split(".")
             above = [".".join(package[:i]) for i in range(1, len(package) + 1)]
             # Imported in the function, perhaps from a package above it.
@@ -364,8 +355,7 @@ class _Walk:
         space = vars(x)
         wanted = [key for key in space if (self.every and wrapped) or key in self.names]
         for key in [key for key in wanted if key not in ("__wrapped__", PROGRAMS)]:
-            called = f"{name}.{key}"
-            self.visit(space[key], Place(space, key, called), called)
+            self.visit_at(space, key, f"{name}.{key}")
         if wrapped and "__wrapped__" in space:
             self.visit(space["__wrapped__"], None, name)
         self.state.sizes.append((space, [*space], name))
@@ -374,7 +364,7 @@ class _Walk:
         """Visit the globals of some names."""
         for key in sorted(names):
             if key in space:
-                self.visit(space[key], Place(space, key, prefix + key), prefix + key)
+                self.visit_at(space, key, prefix + key)
 
     def mapping(self, x: Any, name: str, numeric: bool) -> None:
         """Visit a dict, which is part of an optimiser where it has Tensors as keys."""
@@ -382,26 +372,28 @@ class _Walk:
         keys = [*x]
         by_name = all(type(key) in PLAIN for key in keys)
         self.fact(name, (Identity(type(x)), tuple(keys) if by_name else len(keys)))
-        ordered = len(keys) > 1 or type(x) is defaultdict  # which makes items that are asked for
+        # A defaultdict makes items that are asked for.
+        ordered = (len(keys) > 1 and not numeric) or type(x) is defaultdict
         self.state.sizes.append((x, keys if ordered else len(keys), name))
+        self.shared = {} if id(x) in self.state.growing else self.shared
         for key in keys:
             if not by_name:
                 self.visit(key, None, f"a key of {name}")
-            called = item_name(name, key)
-            self.visit(x[key], Place(x, key, called), called, numeric)
+            called = f"{name}.{key}" if numeric and type(key) is str else item_name(name, key)
+            called = self.state.known[id(key)] if isinstance(key, Tensor) else called
+            self.visit_at(x, key, called, numeric=numeric)
+        self.shared = None if id(x) in self.state.growing else self.shared
         if type(x) is defaultdict:
-            called = f"{name}.default_factory"
-            self.visit(x.default_factory, Place(x, "default_factory", called, "attr"), called)
+            self.visit_at(x, "default_factory", f"{name}.default_factory", "attr")
 
     def check_access(self, x: Any, name: str) -> None:
         """Raise for a container of a user's class that reads its items by methods of its own."""
-        own = set().union(*[vars(base) for base in type(x).__mro__ if class_of_user(base)])
-        for method in ("__getitem__", "__setitem__", "__delitem__", "__iter__", "__len__"):
-            if method in own:
-                raise TraceError(
-                    f"{name} is a {type(x).__name__}, whose {method} is its own, so that its items "
-                    "can't be compared; pass what the function needs of it"
-                )
+        own = {key for base in type(x).__mro__ if class_of_user(base) for key in vars(base)}
+        if methods := own & {"__getitem__", "__setitem__", "__delitem__", "__iter__", "__len__"}:
+            raise TraceError(
+                f"{name} is a {type(x).__name__}, whose {min(methods)} is its own, so that its "
+                "items can't be compared; pass what the function needs of it"
+            )
 
     def cls(self, kind: type, name: str) -> None:
         """Follow the methods of a user's class that code names, or that Wengert calls."""
@@ -431,10 +423,8 @@ class _Walk:
                 if type(x) is MemberDescriptorType or (key in _OF_DATACLASSES and _generated(x)):
                     continue
                 attr = isinstance(x, Tensor | tuple) or is_array(x)  # may be replaced
-                at = Place(
-                    base if attr else space, key, f"{name}.{key}", "attr" if attr else "item"
-                )
-                self.visit(x, at, at.name)
+                holder, how = (base, "attr") if attr else (space, "item")
+                self.visit_at(holder, key, f"{name}.{key}", how)
 
     def instance(self, x: Any, name: str, *, now: bool = False) -> None:
         """Visit an object's attributes."""
@@ -447,8 +437,6 @@ class _Walk:
         if hasattr(kind, "cache_clear") and not of_user(x.__module__):  # a library's function
             self.fact(name, Identity(x))
             return
-        if isinstance(x, BaseException):
-            self.visit(x.args, Place(x, "args", f"{name}.args", "attr"), f"{name}.args")
         walked, opaque, _ = traits_of(kind)
         if opaque:
             raise TraceError(
@@ -468,9 +456,10 @@ class _Walk:
             self.fact(name, base.__repr__(x))
         self.state.held.append((Place(x, "__class__", f"{name}.__class__", "attr"), kind))
         if isinstance(x, Optimizer):
-            self.optimizer(x, name)
-        else:
-            self.attributes(x, kind, name, numeric=numeric)
+            params = [param for group in x.param_groups for param in group["params"]]
+            self.state.starting |= any(param not in x.state for param in params)
+            self.state.growing.add(id(x.state))
+        self.attributes(x, kind, name, numeric=numeric)
 
     def attributes(self, x: Any, kind: type, name: str, *, numeric: bool = False) -> None:
         """Visit the attributes of an object, and of its class, that code names or Wengert reads."""
@@ -482,74 +471,23 @@ class _Walk:
         if type(space) is dict:
             at = Place(x, "__dict__", f"{name}.__dict__", "attr")
             self.state.held.append((at, space))
-            wanted = [
-                key
-                for key, part in space.items()
-                if key != PROGRAMS
-                and (
-                    whole
-                    or key in self.names
-                    or (module and (key in _OF_MODULES or isinstance(part, Tensor | Module)))
-                )
-            ]
-            for key in wanted:
-                called = f"{name}.{key}"
-                self.visit(space[key], Place(space, key, called), called, numeric)
+            optimizer = isinstance(x, Optimizer)
+            # The keys of its state have got names before.
+            for key, part in sorted(space.items(), key=lambda item: item[0] == "state"):
+                read = module and (key in _OF_MODULES or isinstance(part, Tensor | Module))
+                if not (read or whole or key in self.names) or key == PROGRAMS:
+                    continue
+                if not optimizer or key != "defaults":
+                    called = name if optimizer and key == "param_groups" else f"{name}.{key}"
+                    self.visit_at(space, key, called, numeric=numeric)
             ordered = mine or kind.__module__ == "wengert.nn.containers"
             self.state.sizes.append((space, [*space] if ordered else len(space), name))
         for base in kind.__mro__ if mine else ():
             for key, slot in [*vars(base).items()]:
                 if type(slot) is MemberDescriptorType and (whole or key in self.names):
-                    place = Place(x, key, f"{name}.{key}", "attr")
-                    if (part := place.get()) is Missing:
-                        self.state.held.append((place, Missing))
-                    else:
-                        self.visit(part, place, place.name, numeric)
+                    self.visit_at(x, key, f"{name}.{key}", "attr", numeric=numeric)
         if mine:
             self.cls(kind, kind.__name__)
-
-    def optimizer(self, x: Optimizer, name: str) -> None:
-        """Visit an optimiser: groups, and the state of each parameter."""
-        state, space = self.state, vars(x)
-        state.growing.add(id(x.state))
-        for key in ("param_groups", "state"):
-            state.held.append((Place(space, key, f"{name}.{key}"), space[key]))
-            self.first(space[key], f"{name}.{key}")
-        state.sizes += [(x.param_groups, len(x.param_groups), f"{name}.param_groups")]
-        state.sizes += [(x.state, len(x.state), f"{name}.state"), (space, len(space), name)]
-        for i, group in enumerate(x.param_groups):
-            prefix = name if len(x.param_groups) == 1 else f"{name}.{i}"
-            state.held.append((Place(x.param_groups, i, prefix), group))
-            self.first(group, f"{prefix} group")
-            self.fact(prefix, tuple(group))
-            state.sizes.append((group, len(group), prefix))
-            for key, part in group.items():
-                self.visit(part, Place(group, key, f"{prefix}.{key}"), f"{prefix}.{key}", True)
-            shared: dict[Any, int] = {}
-            for param in group["params"]:
-                kept = x.state.get(param)
-                if kept is None:
-                    state.starting = True
-                    continue
-                called = state.known[id(param)]
-                state.held.append((Place(x.state, param, called), kept))
-                self.first(kept, f"{called} in an optimizer's state")
-                self.fact(f"{called} in an optimizer's state", tuple(kept))
-                state.sizes.append((kept, len(kept), called))
-                for key, part in kept.items():
-                    place = Place(kept, key, f"{called}.{key}")
-                    if type(part) in NUMBERS:
-                        count = shared.setdefault((key, type(part), part), len(state.numbers))
-                        self.number(place, count)
-                    elif isinstance(part, np.generic):  # of a parameter without axes
-                        self.array(part, place, place.name, True)
-                    else:
-                        self.visit(part, place, place.name, True)
-        for key, part in space.items():
-            if key not in ("param_groups", "state", "defaults"):
-                self.visit(part, Place(space, key, f"{name}.{key}"), f"{name}.{key}", True)
-        if class_of_user(type(x)):
-            self.cls(type(x), type(x).__name__)
 
 
 #: Methods that a dataclass, all of whose fields are compared, may have from its decorator.

@@ -1,6 +1,7 @@
 """Export: compiled functions, training steps among them, as models of other formats."""
 
-from wengert.export.exporting import ExportError, onnx
+from wengert.export.errors import ExportError
+from wengert.export.exporting import onnx
 
 __all__ = ["ExportError", "onnx"]
 

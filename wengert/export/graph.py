@@ -4,17 +4,19 @@ import math
 import operator
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partialmethod
 from typing import Any, Final
 
 import numpy as np
 
 from wengert.backends import dtype_of
 from wengert.compiler.capture.lines import described
-from wengert.compiler.capture.trace import is_draw, is_exchange, runs_once
+from wengert.compiler.capture.trace import is_draw, is_exchange
 from wengert.compiler.program import Instruction, Program, Value
+from wengert.export.errors import ExportError
 from wengert.export.sizes import Shapes, Sized
 
-__all__ = ["NUMBERS", "SUMS", "Graph", "GraphError"]
+__all__ = ["NUMBERS", "SUMS", "Graph"]
 
 #: Numbers that are int64, float64 and bool in a model.
 NUMBERS: Final = (int, float, bool)
@@ -25,47 +27,21 @@ _FAR: Final = 2**62
 SUMS: Final = frozenset({"sum", "prod", "cumulative_sum", "cumulative_prod"})
 #: Python's arithmetic by the standard's functions.
 _NUMBERS: Final[Mapping[str, str]] = {
-    "add": "add",
+    **{name: name for name in ("add", "pow", "abs")},
     "sub": "subtract",
     "mul": "multiply",
     "truediv": "divide",
     "floordiv": "floor_divide",
     "mod": "remainder",
-    "pow": "pow",
     "neg": "negative",
     "pos": "positive",
-    "abs": "abs",
-    "and": "bitwise_and",
-    "or": "bitwise_or",
-    "xor": "bitwise_xor",
-    "invert": "bitwise_invert",
-    "lshift": "bitwise_left_shift",
-    "rshift": "bitwise_right_shift",
 }
 
 
-class GraphError(ValueError):
-    """A call of a program has no form in ONNX."""
-
-
 class Graph:
-    """Calls of ndonnx's functions, as a program has them.
+    """Calls of ndonnx's functions, as a program has them; `op` has ONNX's own operators.
 
-    Parameters
-    ----------
-    ndx : module
-        ndonnx.
-    op : module
-        ONNX's own operators, from spox.
-    program : Program
-        Of the functions of array-api-strict, with `Sized` numbers.
-    shapes : dict of Value to tuple
-        Of its arrays.
-
-    Attributes
-    ----------
-    size : array or None
-        The batch size in the model.
+    ``shapes`` are those of the program's arrays, and ``size`` is the batch size in the model.
     """
 
     def __init__(self, ndx: Any, op: Any, program: Program, shapes: Shapes) -> None:
@@ -88,7 +64,7 @@ class Graph:
                     # Where onnxruntime has no float64, say, ndonnx computes in float32, and warns.
                     warnings.filterwarnings("error", ".*lossy cast")
                     answer = self._called(step)
-            except GraphError:
+            except ExportError:
                 raise
             except Exception as error:
                 raise self._error(step, f"{type(error).__name__}: {error}") from error
@@ -99,12 +75,12 @@ class Graph:
 
     def _returned(self, x: Any) -> Any:
         """An output; numbers become arrays."""
-        x = self._found(x)
+        x = self._given(x)
         return self.ndx.asarray(x, dtype=self.dtype(type(x))) if type(x) in NUMBERS else x
 
-    def _error(self, step: Instruction, why: str) -> GraphError:
+    def _error(self, step: Instruction, why: str) -> ExportError:
         where = "" if step.line is None else f"{described(step.line)}: "
-        return GraphError(f"{where}{step.name} has no form in ONNX here ({why})")
+        return ExportError(f"{where}{step.name} has no form in ONNX here ({why})")
 
     def _conforming(self, step: Instruction, value: Value, x: Any) -> Any:
         """The result of a call, if its dtype and shape are those that were recorded."""
@@ -126,23 +102,21 @@ class Graph:
         try:
             return getattr(self.ndx, name)
         except AttributeError:
-            raise GraphError(f"ndonnx has no data type {name}") from None
-
-    def reshaped(self, x: Any, shape: Sequence[Any]) -> Any:
-        """An array of another shape, in which lengths may be arrays."""
-        return self.ndx.reshape(x, self.shape(shape))
+            raise ExportError(f"ndonnx has no data type {name}") from None
 
     # -- operands --------------------------------------------------------------------------------
 
-    def _found(self, x: Any) -> Any:
-        """The array or number of the model for a part of an operand."""
+    def _given(self, x: Any) -> Any:
+        """The arrays and numbers of the model for an operand or a parameter."""
         if isinstance(x, Value):
             return self.known[x]
         if isinstance(x, Sized):
             return self._sized(x)
         if isinstance(x, slice):
-            return slice(*map(self._found, (x.start, x.stop, x.step)))
-        return x
+            return slice(*map(self._given, (x.start, x.stop, x.step)))
+        if isinstance(x, dict):
+            return {key: self._given(part) for key, part in x.items()}
+        return type(x)(map(self._given, x)) if isinstance(x, tuple | list) else x
 
     def _sized(self, x: Sized) -> Any:
         """A number that depends on the batch size: an int64 or float64."""
@@ -162,14 +136,6 @@ class Graph:
         for term in terms[-2::-1]:
             made = ndx.add(ndx.multiply(made, size), term)
         return made
-
-    def _given(self, x: Any) -> Any:
-        """An operand or a parameter."""
-        if isinstance(x, Sized) or not isinstance(x, tuple | list | dict):
-            return self._found(x)
-        if isinstance(x, dict):
-            return {key: self._given(part) for key, part in x.items()}
-        return type(x)([self._given(part) for part in x])
 
     def shape(self, shape: Any) -> Any:
         """A shape, as an array if it follows the batch size."""
@@ -191,8 +157,6 @@ class Graph:
             raise self._error(step, "random numbers are drawn; for dropout call model.eval() first")
         if is_exchange(name):
             raise self._error(step, "processes exchange data, which a model in a file can't")
-        if runs_once(name):
-            raise self._error(step, "an external function is called, which is not looked into")
         operands = [self._given(x) for x in step.operands]
         parameters = {key: self._given(x) for key, x in step.parameters.items()}
         parameters.pop("device", None)
@@ -343,22 +307,17 @@ class Graph:
         """Operands as arrays of the result's dtype."""
         return [self._asarray(step, x) for x in operands]
 
-    def _argmax(self, step: Instruction, x: Any, **parameters: Any) -> Any:
-        return self._first(step, self.ndx.argmax, x, parameters)
-
-    def _argmin(self, step: Instruction, x: Any, **parameters: Any) -> Any:
-        return self._first(step, self.ndx.argmin, x, parameters)
-
-    def _first(
-        self, step: Instruction, function: Callable[..., Any], x: Any, parameters: dict[str, Any]
-    ) -> Any:
+    def _first(self, name: str, step: Instruction, x: Any, **parameters: Any) -> Any:
         """The index of an extreme: that of the first nan where there is one."""
-        ndx, found = self.ndx, function(x, **parameters)
+        ndx, found = self.ndx, getattr(self.ndx, name)(x, **parameters)
         if not dtype_of(step.operands[0].dtype).inexact:
             return found
         nan = ndx.isnan(x)
         first = ndx.argmax(ndx.astype(nan, ndx.int32), **parameters)
         return ndx.where(ndx.any(nan, **parameters), first, found)
+
+    _argmax = partialmethod(_first, "argmax")
+    _argmin = partialmethod(_first, "argmin")
 
     def _searchsorted(
         self, step: Instruction, x: Any, values: Any, sorter: Any = None, *, side: str = "left"
@@ -375,12 +334,11 @@ class Graph:
 
     # -- functions that ndonnx spells otherwise, or whose lengths follow the batch size ------------
 
-    def _getitem(self, step: Instruction, x: Any, *indices: Any, key: Any = ()) -> Any:
-        return self._cut(step, x, key)
-
-    def _cut(self, step: Instruction, x: Any, key: Any) -> Any:
+    def _cut(self, step: Instruction, x: Any, key: Any = ()) -> Any:
         items = key if isinstance(key, tuple) else (key,)
         return operator.getitem(x, tuple(map(self._index, items)))
+
+    _getitem = _cut
 
     def _index(self, item: Any) -> Any:
         """A part of a key, where numbers that become negative do not count from the end."""
@@ -422,7 +380,7 @@ class Graph:
         return self.ndx.broadcast_to(x, self.shape(shape))
 
     def _reshape(self, step: Instruction, x: Any, shape: Any, **parameters: Any) -> Any:
-        return self.reshaped(x, shape)
+        return self.ndx.reshape(x, self.shape(shape))
 
     def _unstack(self, step: Instruction, x: Any, *, axis: int = 0) -> Any:
         # ndonnx loses sight of a length that is reshaped beside the batch.
@@ -436,6 +394,9 @@ class Graph:
     def _full(self, step: Instruction, shape: Any, value: Any, **parameters: Any) -> Any:
         made = self._asarray(step, value)
         return self.ndx.broadcast_to(made, self.shape(shape))
+
+    _zeros = _empty = partialmethod(_full, value=0)
+    _ones = partialmethod(_full, value=1)
 
     def _eye(self, step: Instruction, rows: Any, columns: Any = None, **parameters: Any) -> Any:
         ndx, dtype = self.ndx, self.dtype(step.result.dtype)
@@ -494,11 +455,3 @@ class Graph:
         none = ndx.asarray(math.nan, dtype=x.dtype)
         freedom = ndx.maximum(ndx.subtract(count, correction), 0)
         return ndx.divide(total, ndx.where(ndx.equal(count, 0), none, freedom))
-
-    def _zeros(self, step: Instruction, shape: Any, **parameters: Any) -> Any:
-        return self._full(step, shape, 0)
-
-    def _ones(self, step: Instruction, shape: Any, **parameters: Any) -> Any:
-        return self._full(step, shape, 1)
-
-    _empty = _zeros

@@ -16,8 +16,8 @@ from wengert.compiler.changes import Before
 from wengert.compiler.compiled import Compiled
 from wengert.compiler.emission.exported import ExportedProgram
 from wengert.compiler.state import State, is_array
+from wengert.export.errors import ExportError
 from wengert.export.graph import SUMS
-from wengert.export.lengths import Lengths, watched
 from wengert.nn.conversion import convert, replace
 from wengert.tape.hooks import has_hooks
 from wengert.tape.tensor import Tensor
@@ -77,13 +77,10 @@ def resized(leaves: Sequence[Any], axes: Mapping[int, int], size: int) -> list[A
     for i, axis in axes.items():
         leaf, array = leaves[i], array_in(leaves[i])
         backend = backend_of(array)
-        held = backend.to_numpy(backend.array(array))
-        rows = [k % held.shape[axis] for k in range(size)]
-        array = backend.from_numpy(held.take(rows, axis), backend.device(array))
-        array = backend.xp.astype(array, backend.raw_dtype(dtype_of(array_in(leaf).dtype)))
-        made[i] = array
+        rows = backend.from_numpy(np.arange(size) % array.shape[axis], backend.device(array))
+        made[i] = backend.xp.take(backend.array(array), rows, axis=axis)
         if isinstance(leaf, Tensor):
-            made[i] = Tensor(array)
+            made[i] = Tensor(made[i])
             made[i].requires_grad = leaf.requires_grad
     return made
 
@@ -100,24 +97,25 @@ def preserving(state: State, leaves: Sequence[Any]) -> Iterator[None]:
 
 def record(
     strict: Compiled[..., Any], call: Call, state: State, leaves: Sequence[Any]
-) -> tuple[ExportedProgram | None, Lengths]:
-    """Record a call with other leaves on array-api-strict; its changes are undone.
-
-    Returns the program, or None if the call made state, as a first call does; and the lengths.
-    """
+) -> ExportedProgram:
+    """Record a call with other leaves on array-api-strict; its changes are undone."""
     quiet = np.errstate(all="ignore")  # the function itself, which runs in the check, may warn
     with preserving(state, leaves), _recording() as backend, quiet:
         moved = _moved(state, leaves, backend)
         args, _ = call.layout.structure.unflatten(moved)
-        with watched() as lengths:
-            try:
-                begun = not strict.recorded(args)
-            except TypeError as error:
-                _, lacks, dtype = str(error).partition("array_api_strict has no data type ")
-                if not lacks:
-                    raise
-                raise _no_such(dtype.split(";")[0], f"{line_that_raised(error)}: ") from error
-        return None if begun else strict.exported(), lengths
+        try:
+            ready = strict.recorded(args)
+        except TypeError as error:
+            _, lacks, dtype = str(error).partition("array_api_strict has no data type ")
+            if not lacks:
+                raise
+            raise _no_such(dtype.split(";")[0], f"{line_that_raised(error)}: ") from error
+        if not ready:
+            raise ExportError(
+                f"{strict.report.name} makes state in its first call, such as gradients, or what "
+                "an optimizer keeps: call it once before you export it"
+            )
+        return strict.exported()
 
 
 def _no_such(dtype: str, where: str = "") -> TypeError:

@@ -10,29 +10,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert.compiler.capture.lines import described
-from wengert.compiler.capture.traced_number import SymbolicNumber
 from wengert.compiler.emission.exported import ExportedProgram
 from wengert.compiler.program import Instruction, Line, Value
+from wengert.export.errors import ExportError
 
-__all__ = ["Shapes", "Sized", "choose", "common", "differ", "sized"]
+__all__ = ["Shapes", "Sized", "choose", "common"]
 
 #: Shapes of arrays; None for a length that depends on the batch size.
 Shapes = Mapping[Value, tuple[int | None, ...]]
-#: The number of batch sizes that are recorded.
-COUNT = 6
 
 
 class Sized(NamedTuple):
-    """A number in a program that depends on the batch size ``n``: a quotient of polynomials.
+    """A number that depends on the batch size: a quotient of polynomials to a power.
 
-    Attributes
-    ----------
-    above, below : tuple of numbers
-        Their coefficients, the constant term first.
-    power : float
-        The quotient's exponent: 1, 2 or a half.
-    whole : bool
-        Whether it is an integer.
+    Their coefficients have the constant term first; the power is 1, 2 or a half.
     """
 
     above: tuple[Any, ...]
@@ -49,7 +40,7 @@ class Sized(NamedTuple):
 def choose(lengths: Container[int]) -> list[int]:
     """Return batch sizes that differ from all other lengths."""
     free = (n for n in count(5) if n not in lengths)
-    return [*islice(free, COUNT - 1), next(n for n in free if n > 60)]
+    return [*islice(free, 5), next(n for n in free if n > 60)]
 
 
 def common(
@@ -59,34 +50,33 @@ def common(
 
     Raises
     ------
-    ValueError
+    ExportError
         If the programs differ otherwise. It names the first line that does.
     """
-    first = parts[0]
     programs = [part.program for part in parts]
     matched = _Matched(parts, sizes)
     facts = [(part.refs, part.arguments, part.updates, len(part.program.outputs)) for part in parts]
     if any(fact != facts[0] for fact in facts):
-        raise differ("what the function reads or changes", None)
+        raise _differ("what the function reads or changes", None)
     matched.same([program.inputs for program in programs], None)
     made: list[Instruction] = []
     for steps in zip(*[program.instructions for program in programs], strict=False):
         step = steps[0]
         if any((x.name, x.several) != (step.name, step.several) for x in steps):
-            raise differ("which operation runs", step.line)
+            raise _differ("which operation runs", step.line)
         operands = matched.joined([x.operands for x in steps], step.line)
         parameters = matched.joined([dict(x.parameters) for x in steps], step.line)
         matched.same([x.results for x in steps], step.line)
         made.append(replace(step, operands=operands, parameters=parameters))
     if any(len(program.instructions) != len(made) for program in programs):
-        raise differ("the number of operations", made[-1].line if made else None)
+        raise _differ("the number of operations", made[-1].line if made else None)
     outputs = matched.joined([program.outputs for program in programs], None)
     steps = (*matched.filled, *made)
     constants = {x: array for x, array in programs[0].constants.items() if x in matched.known}
     for step in matched.filled:
         del constants[step.result]
     program = replace(programs[0], instructions=steps, outputs=outputs, constants=constants)
-    return replace(first, program=program), matched.shapes
+    return replace(parts[0], program=program), matched.shapes
 
 
 class _Matched:
@@ -97,18 +87,17 @@ class _Matched:
         self.sizes = sizes
         self.known: dict[Value, tuple[Value, ...]] = {}
         self.shapes: dict[Value, tuple[int | None, ...]] = {}
-        self.filled: list[
-            Instruction
-        ] = []  # calls that make constants whose shape depends on the batch size
+        #: Calls that make constants whose shape, or number, depends on the batch size.
+        self.filled: list[Instruction] = []
 
     def same(self, values: Sequence[tuple[Value, ...]], line: Line | None) -> None:
         """Note that values correspond."""
         if len({len(x) for x in values}) > 1:
-            raise differ("the number of results", line)
+            raise _differ("the number of results", line)
         for found in zip(*values, strict=True):
             kinds = {(str(x.dtype), x.shape is None or len(x.shape)) for x in found}
             if len(kinds) > 1:
-                raise differ("the dtype or the number of axes of an array", line)
+                raise _differ("the dtype or the number of axes of an array", line)
             self._know(found)
 
     def _know(self, values: tuple[Value, ...]) -> None:
@@ -118,52 +107,49 @@ class _Matched:
 
     def joined(self, given: Sequence[Any], line: Line | None) -> Any:
         """Return one operand for the corresponding operands of the programs."""
-        given = [y.plain_number() if isinstance(y, SymbolicNumber) else y for y in given]
         x = given[0]
-        if any(type(y) is not type(x) for y in given):
-            raise differ("what an operation is given", line)
+        if len({_form(y) for y in given}) > 1:
+            raise _differ("what an operation is given", line)
         if isinstance(x, Value):
             return self._value(tuple(given), line)
         if isinstance(x, tuple | list):
-            if any(len(y) != len(x) for y in given):
-                raise differ("what an operation is given", line)
             return type(x)([self.joined(each, line) for each in zip(*given, strict=True)])
         if isinstance(x, dict):
-            if any(y.keys() != x.keys() for y in given):
-                raise differ("what an operation is given", line)
             return {key: self.joined([y[key] for y in given], line) for key in x}
         if isinstance(x, slice):
             ends = [(y.start, y.stop, y.step) for y in given]
             return slice(*self.joined(ends, line))
         if all(y == x or (y != y and x != x) for y in given):
             return x
-        made = sized(given, self.sizes) if type(x) in (int, float) else None
+        made = _sized(given, self.sizes) if type(x) in (int, float) else None
         if made is None:
-            raise differ(f"a number ({given[0]!r}, {given[1]!r}, …)", line)
+            raise _differ(f"a number ({given[0]!r}, {given[1]!r}, …)", line)
         return made
 
     def _value(self, given: tuple[Value, ...], line: Line | None) -> Value:
-        found = self.known.get(given[0])
-        if found is None:  # a constant
+        if given[0] not in self.known:  # a constant
             arrays = [np.asarray(held[x]) for held, x in zip(self.constants, given, strict=True)]
             if not _equal(arrays):
                 self.filled.append(self._filling(given, arrays, line))
             self._know(given)
-            found = given
-        if found != given:
-            raise differ("what an operation is given", line)
+        if self.known[given[0]] != given:
+            raise _differ("what an operation is given", line)
         return given[0]
 
     def _filling(
         self, values: tuple[Value, ...], arrays: Sequence[Any], line: Line | None
     ) -> Instruction:
         """A call that makes a constant filled with one number."""
-        firsts = [x.reshape(-1)[:1] for x in arrays]
-        filled = all(x.size and _equal([x, np.full_like(x, x.flat[0])]) for x in arrays)
-        if not filled or not _equal(firsts):
-            raise differ("an array that does not come from the arguments", line)
-        shape = self.joined([x.shape for x in arrays], line)
-        return Instruction("full", np.full, (shape, firsts[0][0].item()), {}, values[:1], line=line)
+        if not all(x.size and _equal([x, np.full_like(x, x.flat[0])]) for x in arrays):
+            raise _differ("an array that does not come from the arguments", line)
+        shape, number = self.joined([(x.shape, x.flat[0].item()) for x in arrays], line)
+        return Instruction("full", np.full, (shape, number), {}, values[:1], line=line)
+
+
+def _form(x: Any) -> Any:
+    """The type of an operand, with its length or its keys."""
+    form = frozenset(x) if isinstance(x, dict) else isinstance(x, tuple | list) and len(x)
+    return type(x), form
 
 
 def _equal(arrays: Sequence[Any]) -> bool:
@@ -172,37 +158,28 @@ def _equal(arrays: Sequence[Any]) -> bool:
     return all(y.shape == x.shape and y.tobytes() == x.tobytes() for y in others)
 
 
-def sized(numbers: Sequence[Any], sizes: Sequence[int]) -> Sized | None:
+def _sized(numbers: Sequence[Any], sizes: Sequence[int]) -> Sized | None:
     """Return a formula for numbers; there are more sizes than unknowns, which confirms it."""
-    if all(type(x) is int for x in numbers):
-        made = _whole(numbers, sizes)
+    if type(numbers[0]) is int:
+        terms = _parabola(numbers, sizes)
+        below = math.lcm(*[term.denominator for term in terms])
+        made = Sized(tuple([int(term * below) for term in terms]), (below,), 1, True)
         return made if [made.at(n) for n in sizes] == list(numbers) else None
-    if not all(np.isfinite(x) for x in numbers):
+    if not all(map(math.isfinite, numbers)):
         return None
-    for power in (1, 2, 0.5):
-        roots = [abs(x) ** (1 / power) if power != 1 else float(x) for x in numbers]
-        for made in _quotients(roots, sizes, power):
-            if _holds(made, numbers, sizes):
-                return made
-    terms = _parabola(numbers, sizes)
-    made = Sized(tuple(map(float, terms)), (1.0,), 1, False)
-    return made if _holds(made, numbers, sizes) else None
+    found = [*_quotients(numbers, sizes, 1)]
+    for power in (2, 0.5):
+        found += _quotients([abs(x) ** (1 / power) for x in numbers], sizes, power)
+    found.append(Sized(tuple(map(float, _parabola(numbers, sizes))), (1.0,), 1, False))
+    return next((made for made in found if _holds(made, numbers, sizes)), None)
 
 
 def _holds(made: Sized, numbers: Sequence[float], sizes: Sequence[int]) -> bool:
     """Whether a formula has these values, up to rounding."""
     try:
-        found = [made.at(n) for n in sizes]
+        return np.allclose([made.at(n) for n in sizes], numbers, rtol=1e-13, atol=0)
     except ZeroDivisionError:
         return False
-    return np.allclose(found, numbers, rtol=1e-13, atol=0)
-
-
-def _whole(numbers: Sequence[int], sizes: Sequence[int]) -> Sized:
-    """The polynomial of degree 2 through the first three numbers."""
-    terms = _parabola(numbers, sizes)
-    below = math.lcm(*[term.denominator for term in terms])
-    return Sized(tuple([int(term * below) for term in terms]), (below,), 1, True)
 
 
 def _parabola(numbers: Sequence[float], sizes: Sequence[int]) -> tuple[Fraction, ...]:
@@ -236,10 +213,10 @@ def _line(numbers: Sequence[float], sizes: Sequence[int]) -> tuple[float, float]
     return slope, 0.0 if abs(offset) <= 1e-13 * largest else offset
 
 
-def differ(what: str, line: Line | None, example: str = "") -> ValueError:
-    """Return the error for a dependence on the batch size without a formula."""
+def _differ(what: str, line: Line | None) -> ExportError:
+    """The error for a dependence on the batch size without a formula."""
     where = "" if line is None else f"{described(line)}: "
-    return ValueError(
-        f"{where}{what} depends on the batch size in a way that no formula is known for"
-        f"{example}; give batch_axes=None for a model of one batch size"
+    return ExportError(
+        f"{where}{what} depends on the batch size in a way that no formula is known for; give "
+        "batch_axes=None for a model of one batch size"
     )

@@ -90,8 +90,7 @@ def _row(x: Any, i: int) -> Any:
     if type(x) is not Filling:
         return getitem(with_node(x._array, x._node), i)
     rows = _ARRAY.__get__(x)
-    row = rows.get(i)
-    if row is None:
+    if (row := rows.get(i)) is None:
         return getitem(with_node(rows.array, _NODE.__get__(x)), i)
     return with_node(row._array, row._node)
 

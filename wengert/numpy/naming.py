@@ -4,7 +4,6 @@ A call with a Tensor among its arguments, also in lists, is answered by the coun
 `wengert.protocols` has. Any other call is NumPy's own.
 """
 
-import inspect
 import weakref
 from collections.abc import Callable, Iterable
 from functools import wraps
@@ -15,6 +14,7 @@ import numpy as np
 
 import wengert as wg
 from wengert.protocols import array_ufunc, call_counterpart
+from wengert.protocols.translation import parameters_of
 from wengert.protocols.ufuncs import ELEMENTWISE
 from wengert.tape.node import is_lifted
 from wengert.tape.tensor import Tensor, differentiates
@@ -105,13 +105,6 @@ _OTHERS: dict[str, Any] = {
 }
 _PLAIN = {Tensor, np.ndarray, int, float, tuple, type(None)}
 _MISSING: Any = object()
-#: The parameters of NumPy's built-in functions, which they tell from version 2.4 on.
-_BUILT_IN = (
-    "arange start_or_stop stop step dtype device like;bincount x weights minlength;inner a b;"
-    "concatenate arrays axis out dtype casting;copyto dst src casting where;dot a b out;vdot a b;"
-    "empty_like prototype dtype order subok shape device;where condition x y"
-)
-_PARAMETERS = {words.split()[0]: words.split()[1:] for words in _BUILT_IN.split(";")}
 
 
 def door(label: str, theirs: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
@@ -119,7 +112,7 @@ def door(label: str, theirs: Callable[..., Any], ours: Callable[..., Any]) -> Ca
     name = label.partition(".")[2]
     by_axis, special = name in _BY_AXIS, (_BY_AXIS | _OTHERS).get(name)
     own, any_kind = special or ours, special in (None, wg.where)
-    names = _PARAMETERS.get(theirs.__name__) or list(inspect.signature(theirs).parameters)
+    names = parameters_of(theirs)
     out_at = names.index("out") if "out" in names and names[0] != "operands" else len(names)
 
     @wraps(theirs)

@@ -1,7 +1,6 @@
 """Axes, shapes and numbers made canonical, for all chapters of this package."""
 
-from collections.abc import Callable, Sequence
-from contextvars import ContextVar
+from collections.abc import Sequence
 from functools import lru_cache
 from operator import index
 from typing import Any
@@ -13,21 +12,6 @@ from wengert.backends.lengths import known_lengths, unsized
 from wengert.backends.registry import lost_with
 from wengert.ops.data_type import astype
 from wengert.tape.tensor import Tensor, differentiates, number_of, wrapped
-
-#: Is told of the calls of `bent`, where one program is made for arrays of several lengths.
-bending: ContextVar[Callable[..., None] | None] = ContextVar("wengert_bending", default=None)
-
-
-def bent(function: Callable[..., Any], *numbers: Any, small: bool = False) -> Any:
-    """Call a function of lengths and constants that clips, compares or rounds.
-
-    An export knows the results for some lengths alone, and asks again for others. ``small`` says
-    that smaller ones count too, though no array in the model would have another shape.
-    """
-    heard = bending.get()
-    if heard is not None:
-        heard(function, numbers, small)
-    return function(*numbers)
 
 
 def shape_of(x: Any) -> tuple[int, ...]:
@@ -108,6 +92,8 @@ def axis_from_end(
 
 def as_axes(axis: int | Sequence[int], ndim: int, function: str | None = None) -> tuple[int, ...]:
     """One axis or several as a tuple of non-negative numbers, each once; errors as of `as_axis`."""
+    if type(axis) is int and 0 <= axis < ndim:
+        return (axis,)
     axis = tuple(axis) if isinstance(axis, list) else axis
     try:
         return _remembered(axis, ndim, function)
@@ -209,11 +195,7 @@ def filled(xp: Any, g: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def diagonal_slice(rows: int, columns: int, offset: int) -> slice:
     """The place of a diagonal in a flattened matrix: every (columns + 1)-th element."""
-    row, column, n = bent(_ends, rows, columns, offset)
+    row, column = max(0, -offset), max(0, offset)
+    n = max(0, min(rows - row, columns - column))
     start = row * columns + column
     return slice(start, start + n * (columns + 1) - columns if n else start, columns + 1)
-
-
-def _ends(rows: int, columns: int, offset: int) -> tuple[int, int, int]:
-    row, column = max(0, -offset), max(0, offset)
-    return row, column, max(0, min(rows - row, columns - column))

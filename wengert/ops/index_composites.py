@@ -17,7 +17,7 @@ import numpy as np
 from wengert.backends import add_composite
 from wengert.backends.keys import SLOT, cut
 from wengert.interpreters.namespaces import differentiable
-from wengert.ops.axes import bent, inverse_permutation, kept
+from wengert.ops.axes import inverse_permutation, kept
 
 add_composite("cut", lambda xp, x, key: cut(x, key=key))
 vars(differentiable)["cut"] = partial(cut)  # which is no method of Tensors
@@ -95,7 +95,7 @@ class Layout:
                     self.sliced.append(len(self.cuts))
                     self.cuts.append((0, 1, n))
             elif type(part) is slice:
-                start, step, length = bent(_cut, part.start, part.stop, part.step, shape[axis])
+                start, step, length = _cut(part.start, part.stop, part.step, shape[axis])
                 lengths.append((place, length))
                 self.sliced.append(axis)
                 self.cuts.append((start, step, length))

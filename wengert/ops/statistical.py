@@ -8,7 +8,7 @@ from typing import Any, cast
 from wengert.backends import DType, add_composite, dtype_of
 from wengert.interpreters.batching import over_axes
 from wengert.interpreters.namespaces import differentiable
-from wengert.ops.axes import all_axes, as_axes, bent, operand, raw_dtype, shape_of
+from wengert.ops.axes import all_axes, as_axes, operand, raw_dtype, shape_of
 from wengert.ops.cumulative import cumulative_prod, cumulative_sum, preceding_products
 from wengert.ops.define import operation
 from wengert.ops.euclidean import length
@@ -119,13 +119,10 @@ def _deviation(xp: Any, x: Any, axis: Axes) -> Any:
 
 def _scale(x_shape: Shape, axis: Axes, correction: float) -> float:
     """One over the degrees of freedom; infinite where there are none, as in PyTorch."""
-    freedom = bent(_freedom, _count(x_shape, axis), correction, small=True)
-    return 1 / freedom if freedom else math.inf
-
-
-def _freedom(n: int, correction: float) -> float:
+    n = _count(x_shape, axis)
     # Of no elements the mean is nan, whatever it is multiplied by.
-    return builtins.max(n - correction, 0) if n else n - correction
+    freedom = builtins.max(n - correction, 0) if n else n - correction
+    return 1 / freedom if freedom else math.inf
 
 
 def _var_rule(

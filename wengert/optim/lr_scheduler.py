@@ -53,13 +53,9 @@ class LambdaLR(Schedule):
 
     lr_lambda: Function | list[Function]
 
-    @property
-    def lr_lambdas(self) -> list[Function]:
-        """The function of each group."""
-        return spread_over_groups("lr_lambda", self.optimizer, self.lr_lambda)
-
     def lr_factors(self, step: Any) -> list[Any]:
-        return [function(step) for function in self.lr_lambdas]
+        functions = spread_over_groups("lr_lambda", self.optimizer, self.lr_lambda)
+        return [function(step) for function in functions]
 
 
 @dataclass(repr=False, eq=False)

@@ -66,6 +66,11 @@ class LRScheduler:
         self._factors[:] = [*([] if self._replaces else self._factors), self._own]
         self._settle()
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name == "eta_min" and hasattr(self, "_own"):  # a compiled step can't begin or end it
+            self._set_own()
+
     @property
     def base_lrs(self) -> tuple[Any, ...]:
         """The groups' initial rates."""

@@ -101,13 +101,13 @@ class AveragedModel(Refusing, Module):
             )
         averaged = len(mine if self.use_buffers else [*self.module.parameters()])
         with no_grad():
-            found = []
+            found, first = [], self.n_averaged == 0
             for i, (a, p) in enumerate(zip(mine, given, strict=True)):
                 if p.backend is a.backend and p.device != a.device:
                     p = p.to_device(a.device)
                 if i < averaged:  # no branch on the count: a compiled step takes averages, too
                     mean = ops.astype(self.avg_fn(a, p, self.n_averaged), a.dtype)
-                    p = ops.where(self.n_averaged == 0, p, mean)
+                    p = ops.where(first, p, mean)
                 found.append(p)
             for a, p in zip(mine, found, strict=True):
                 a.copy_(p)

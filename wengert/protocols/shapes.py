@@ -10,7 +10,7 @@ import numpy as np
 from wengert.backends import as_dtype
 from wengert.ops import manipulation as ma
 from wengert.ops import methods
-from wengert.ops.axes import as_axis, at_axis, bent, diagonal_slice
+from wengert.ops.axes import as_axis, at_axis, diagonal_slice
 from wengert.ops.creation import full_like, zeros_like
 from wengert.ops.data_type import astype, check_storable
 from wengert.ops.grids import meshgrid
@@ -186,7 +186,7 @@ def split(*, exact: bool) -> Callable[..., list[Tensor]]:
             parts = int(indices_or_sections)
             if parts < 1 or (exact and n % parts):
                 raise ValueError(f"an axis of length {n} can't be split into {parts} equal parts")
-            cuts = [bent(_cut, i, n, parts) for i in range(1, parts)]
+            cuts = [_cut(i, n, parts) for i in range(1, parts)]
         else:
             cuts = [index(cut) for cut in indices_or_sections]
         edges = [None, *cuts, None]

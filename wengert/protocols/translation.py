@@ -1,5 +1,6 @@
 """From NumPy's arguments to Wengert's."""
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +30,28 @@ _HARMLESS: dict[str, tuple[Any, ...] | None] = {
     "subok": None,
     "where": (True,),
 }
+
+
+#: The parameters of NumPy's built-in functions, which they tell from version 2.4 on.
+_BUILT_IN = {
+    "arange": "start_or_stop stop step dtype device like",
+    "bincount": "x weights minlength",
+    "concatenate": "arrays axis out dtype casting",
+    "copyto": "dst src casting where",
+    "dot": "a b out",
+    "empty_like": "prototype dtype order subok shape device",
+    "inner": "a b",
+    "vdot": "a b",
+    "where": "condition x y",
+}
+
+
+def parameters_of(theirs: Callable[..., Any]) -> list[str]:
+    """The names of the parameters of one of NumPy's functions."""
+    name = getattr(theirs, "__name__", "")
+    if name in _BUILT_IN:
+        return _BUILT_IN[name].split()
+    return list(inspect.signature(theirs).parameters)
 
 
 def refuse(keywords: dict[str, Any]) -> None:

@@ -70,7 +70,17 @@ def solve_ivp(
         stiff = method != "LSODA" or _is_stiff(field, start, span, args, options)
         kind = "Radau" if stiff else "DOP853"
     found = found if kind == method and dense_output else run(kind, True)
-    path = _path(field, found, t_span, y0, kind, args)
+    if found.status < 0:
+        raise RuntimeError(f"{label}: {found.message}")
+    times: list[Any] = [(one.t_old, one.t) for one in found.sol.interpolants]
+    if tracked(t_span):
+        first, last = (inexact(t)[0] for t in t_span)
+        a, b = times[0][0], times[-1][1]
+        along = lambda t: first + (last - first) * ((t - a) / (b - a))
+        times = [[*map(along, pair)] for pair in times] if a != b else [[first, last]]
+    (y,) = inexact(y0 if tensors_in(y0) else like_first(field.given, np.array(y0)))
+    on_tape = lambda t, y: wg.reshape(field.on_tape(t, y, *args), y.shape)
+    path = Trajectory(METHODS[kind], on_tape, times, wg.reshape(y, (-1,)), label)
     if t_eval is None:
         found.t = wg.stack(list(inexact(*path.t))) if tracked(path.t) else found.t
         found.y = wg.stack(path.y, axis=-1)
@@ -81,28 +91,11 @@ def solve_ivp(
     return found
 
 
-def _path(field: Called, found: Any, t_span: Any, y0: Any, kind: str, args: Any = ()) -> Trajectory:
-    """The steps that SciPy has taken, on Tensors."""
-    if found.status < 0:
-        raise RuntimeError(f"{field.label}: {found.message}")
-    times: list[Any] = [(one.t_old, one.t) for one in found.sol.interpolants]
-    if tracked(t_span):
-        first, last = (inexact(t)[0] for t in t_span)
-        a, b = times[0][0], times[-1][1]
-        along = lambda t: first + (last - first) * ((t - a) / (b - a))
-        times = [[*map(along, pair)] for pair in times] if a != b else [[first, last]]
-    (start,) = inexact(y0 if tensors_in(y0) else like_first(field.given, np.array(y0)))
-    on_tape = lambda t, y: wg.reshape(field.on_tape(t, y, *args), y.shape)
-    return Trajectory(METHODS[kind], on_tape, times, wg.reshape(start, (-1,)), field.label)
-
-
 def _is_stiff(field: Any, y0: Any, span: Any, args: Any, options: dict[str, Any]) -> bool:
     """Whether LSODA changes to its method for stiff equations."""
     limits = {key: options[key] for key in ("rtol", "atol") if key in options}
-    t = np.linspace(span[0], span[1], 50)
-    return (
-        2 in _scipy.odeint(field, y0, t, args, tfirst=True, full_output=True, **limits)[1]["mused"]
-    )
+    given = (field, y0, np.linspace(span[0], span[1], 50), args)
+    return 2 in _scipy.odeint(*given, tfirst=True, full_output=True, **limits)[1]["mused"]
 
 
 def odeint(
@@ -113,29 +106,21 @@ def odeint(
     label, args = "scipy.integrate.odeint", args if isinstance(args, tuple) else (args,)
     options |= dict(zip([*signature(_scipy.odeint).parameters][7:], more, strict=False))
     tfirst = options.pop("tfirst", False)
-
-    def in_order(f: Any) -> Any:
-        return lambda t, y: f(t, y, *args) if tfirst else f(y, t, *args)
-
-    field = Called(label, in_order(func), (y0, t, args), at=1)
+    field = Called(label, func, (y0, t, args), at=int(tfirst))
     options = {key: plain(x, label, key) for key, x in options.items()}
     start, times = np.array(values_of(y0, label), float), np.asarray(values_of(t, label), float)
-    slope = None if Dfun is None else field.other(in_order(Dfun))
-    given = (field, start, times, (), slope, col_deriv, True)
-    found, info = _scipy.odeint(*given, tfirst=True, **options)
+    given = (field, start, times, args, field.other(Dfun), col_deriv, True)
+    found, info = _scipy.odeint(*given, tfirst=tfirst, **options)
     y = field.in_kind(found)
     if field.tracked or tracked(y0, t):
-        kind = "Radau" if 2 in info["mused"] else "DOP853"
         if options.get("tcrit") is not None or options.get("h0") or options.get("hmin"):
             raise NotImplementedError(f"{label}: tcrit=, h0= and hmin= are not differentiated")
-        tolerances = {key: options.get(key) for key in ("rtol", "atol")}
-        limits = {key: 1.49012e-8 if x is None else x for key, x in tolerances.items()}
+        rates = func if tfirst else lambda t, y, *args: func(y, t, *args)
+        limits: dict[str, Any] = {key: options.get(key) or 1.49012e-8 for key in ("rtol", "atol")}
         limits["max_step"] = options.get("hmax") or np.inf
-        places, start = inexact(t)[0] if tensors_in(t) else times, np.atleast_1d(start)
-        span = times[0], times[-1]
-        solved = _scipy.solve_ivp(field, span, start, kind, dense_output=True, **limits)
-        path = _path(field, solved, (places[0], places[-1]), y0, kind)
-        y = wg.matrix_transpose(path(places, new=True))
+        kind = "Radau" if 2 in info["mused"] else "DOP853"
+        span = t[0], t[-1]
+        y = wg.matrix_transpose(solve_ivp(rates, span, y0, kind, t, True, args=args, **limits).y)
     return (y, info) if full_output else y
 
 

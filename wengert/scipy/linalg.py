@@ -49,13 +49,12 @@ def solve(
 ) -> Tensor:  # fmt: skip
     """Solve a linear system; of a matrix that is said to be symmetric one triangle is read."""
     x, y = _operands(options, a, b)
-    turn: dict[Any, Any] = dict.fromkeys(("sym", "symmetric"), wg.matrix_transpose)
-    turn |= dict.fromkeys(("pos", "positive definite", "her", "hermitian"), _adjoint)
-    if assume_a in turn:
-        x = mirror(x, lower, turn[assume_a])
-    elif assume_a in ("upper triangular", "lower triangular"):
-        x = wg.triu(x) if assume_a[0] == "u" else wg.tril(x)
-    elif assume_a not in (None, "gen", "general"):
+    kind = (assume_a or "gen")[:3]
+    if kind in ("her", "pos", "sym"):
+        x = mirror(x, lower, wg.matrix_transpose if kind == "sym" else _adjoint)
+    elif kind in ("low", "upp"):
+        x = wg.triu(x) if kind == "upp" else wg.tril(x)
+    elif kind != "gen":
         raise NotImplementedError(f"scipy.linalg.solve: assume_a={assume_a!r} of Tensors")
     return wg.linalg.solve(wg.matrix_transpose(x) if transposed else x, y)
 
@@ -77,11 +76,6 @@ def cholesky(a: Any, lower: bool = False, **options: Any) -> Tensor:
     (x,) = _operands(options, a)
     found = wg.linalg.cholesky(mirror(x, lower))
     return found if lower else _adjoint(found)
-
-
-def cho_factor(a: Any, lower: bool = False, **options: Any) -> tuple[Tensor, bool]:
-    """Cholesky's factor for `cho_solve`; the other triangle is zero."""
-    return cholesky(a, lower, **options), lower
 
 
 def cho_solve(c_and_lower: Any, b: Any, **options: Any) -> Tensor:
@@ -214,11 +208,6 @@ def eigh(
     return values, vectors
 
 
-def eigvalsh(a: Any, b: Any = None, lower: bool = True, **options: Any) -> Any:
-    """Eigenvalues of a Hermitian matrix, or of a pair."""
-    return eigh(a, b, lower, True, **options)
-
-
 def qr(a: Any, mode: str = "full", **options: Any) -> Any:
     """``Q`` and ``R``."""
     (x,) = _operands(options, a)
@@ -226,11 +215,6 @@ def qr(a: Any, mode: str = "full", **options: Any) -> Any:
         raise NotImplementedError("scipy.linalg.qr: mode='raw' of Tensors")
     found = wg.linalg.qr(x, mode="reduced" if mode == "economic" else "complete")
     return (found.R,) if mode == "r" else tuple(found)
-
-
-def pinv(a: Any, *, rtol: Any = None, **options: Any) -> Tensor:
-    """The pseudoinverse; ``rtol`` is by default an epsilon for each row or column."""
-    return wg.linalg.pinv(*_operands(options, a), rtol=rtol)
 
 
 def _numpy_function(name: str) -> Callable[..., Any]:
@@ -244,6 +228,11 @@ def _numpy_function(name: str) -> Callable[..., Any]:
     return call
 
 
-_OWN = {name: _matrix_function(name) for name in ("cosm", "expm", "logm", "sinm", "sqrtm")}
+_OWN: dict[str, Any] = {
+    "cho_factor": lambda a, lower=False, **options: (cholesky(a, lower, **options), lower),
+    "eigvalsh": lambda a, b=None, lower=True, **options: eigh(a, b, lower, True, **options),
+    "pinv": lambda a, rtol=None, **options: wg.linalg.pinv(*_operands(options, a), rtol=rtol),
+}
+_OWN |= {name: _matrix_function(name) for name in ("cosm", "expm", "logm", "sinm", "sqrtm")}
 _SAME = ("det", "eigvals", "inv", "norm", "svd", "svdvals")
 publish(globals(), _OWN | {name: _numpy_function(name) for name in _SAME})

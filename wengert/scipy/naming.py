@@ -114,6 +114,8 @@ def plain(x: Any, label: str, name: str) -> Any:
     if tensors_in(*parts) or any(map(callable, parts)):
         return _map_parts(lambda part: plain(part, label, name), x)
     if not _is_users(x):
+        if isinstance(x, Guarded):  # as interpolants of Tensors
+            plain(vars(x).get("_tensors", []), label, name)
         return x
 
     @wraps(x)
@@ -169,7 +171,8 @@ def door(label: str, theirs: Any, ours: Callable[..., Any] | None = None) -> Cal
     def call(*args: Any, **keywords: Any) -> Any:
         if ours is None:
             return run(label, theirs, args, keywords)
-        if tensors_in(args, keywords) or any(map(_is_users, (*args, *keywords.values()))):
+        given = (*args, *keywords.values())
+        if tensors_in(given) or any(_is_users(x) or isinstance(x, Guarded) for x in given):
             return call_counterpart(label, ours, args, keywords, None)
         return theirs(*args, **keywords)
 

@@ -53,16 +53,6 @@ def logsumexp(
     return _special.logsumexp(x, axis, *factor, keepdims=keepdims, return_sign=return_sign)
 
 
-def polygamma(n: Any, x: Any) -> Tensor:
-    """Derivatives of the digamma function."""
-    return _special.polygamma(int(_order(n, "polygamma")), *inexact(x))  # type: ignore[no-any-return]
-
-
-def zeta(x: Any, q: Any = None) -> Tensor:
-    """The zeta function; its derivative by ``x`` is not implemented."""
-    return _special.zeta(*inexact(x, 1.0 if q is None else q))  # type: ignore[no-any-return]
-
-
 _UFUNCS = TABLE | {name: getattr(_special, name) for name in _SAME.split()}
 for _name in ("j0", "j1", "y0", "y1", "k0", "k1"):
     _UFUNCS[_name] = lambda x, f=TABLE[f"{_name[0]}v"], n=int(_name[1]): f(wg.full_like(x, n), x)
@@ -71,6 +61,8 @@ _OWN: dict[str, Any] = {
     "kn": lambda n, x: TABLE["kv"](*inexact(_order(n, "kn"), x)),
     "lambertw": _lambertw,
     "log_softmax": lambda x, axis=None: _special.log_softmax(*inexact(x), axis=axis),
+    "polygamma": lambda n, x: _special.polygamma(int(_order(n, "polygamma")), *inexact(x)),
+    "zeta": lambda x, q=None: _special.zeta(*inexact(x, 1.0 if q is None else q)),
     "multigammaln": lambda a, d: _special.multigammaln(*inexact(a), d),
     "softmax": lambda x, axis=None: _special.softmax(*inexact(x), axis=axis),
     "yn": lambda n, x: TABLE["yv"](*inexact(_order(n, "yn"), x)),

@@ -87,7 +87,7 @@ NOT_IMPLEMENTED: Final = Declared(
 #: What kernels raise for operands that they do not take.
 FAILURES: Final = (TypeError, ValueError, RuntimeError, OverflowError)
 _LINEAR: Final = (None, "together", "each")
-_EFFECTS: Final = (None, "moves", "draws", "exchanges", "calls")
+_EFFECTS: Final = (None, "moves", "draws", "exchanges")
 
 
 class Primitive:
@@ -161,9 +161,9 @@ class Primitive:
     batch : callable, optional
         How it runs on batches (`wengert.interpreters.batching`). By default an elementwise one runs
         once for all members, and another for each.
-    effect : {None, "moves", "draws", "exchanges", "calls"}
+    effect : {None, "moves", "draws", "exchanges"}
         What a call does beside giving results: it moves an array to another device or library,
-        draws random numbers, waits for other processes, or calls code that is unknown.
+        draws random numbers, or waits for other processes.
     flat : bool
         Whether the first result is constant in pieces where it is real, as a sign is.
 
@@ -201,7 +201,7 @@ class Primitive:
         dtypes: str | dict[str, str] | None = None,
         domain: Any = None,
         batch: Callable[..., Any] | None = None,
-        effect: Literal["moves", "draws", "exchanges", "calls"] | None = None,
+        effect: Literal["moves", "draws", "exchanges"] | None = None,
         flat: bool = False,
     ) -> None:
         self.name = name

@@ -103,7 +103,7 @@ class Recording:
     #: The structure of the return value, and for each leaf ``("tensor", output)``,
     #: ``("array", output)``, ``("number", output)``, ``("plain", value)``, ``("same", Ref)`` for a
     #: Tensor or a gradient that was there, ``("given", Ref)`` for a raw array,
-    #: ``("object", number)`` for one of the state's, or ``("leaf", number)`` for an argument's.
+    #: or ``("object", number)`` for one of the state's.
     answer: TreeDef
     leaves: tuple[tuple[str, Any], ...]
     #: Numbers that must have the recorded value.
@@ -116,8 +116,6 @@ class Recording:
     backward: tuple[Backward, ...]
     #: For each Tensor whether it has a gradient before the call.
     grads: tuple[bool, ...]
-    #: Tensors whose gradient was deleted before the first instruction that may fail.
-    gone: frozenset[int]
     #: Of all calls; None if there are several.
     backend: Backend | None
     #: The numbers of ``pinned``, with the lines that ask for their values.

@@ -8,7 +8,6 @@ sweep and the update. Values are computed, too, so that a trace is also one eage
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import copy_context
 from dataclasses import replace
 from itertools import repeat
 from operator import attrgetter
@@ -25,7 +24,7 @@ from wengert.compiler.capture.lines import described, running_line, user_line
 from wengert.compiler.capture.locks import Locks
 from wengert.compiler.capture.lowering import lowered
 from wengert.compiler.capture.traced import Traced, device_of, running, traced, tracing
-from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
+from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.facts import KERNELS, PLAIN, facts_of
 from wengert.compiler.passes.dead import dead
 from wengert.compiler.passes.simplify import simplify
@@ -45,15 +44,13 @@ from wengert.tape.observers import observing
 from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.promotion import common_dtype, number_type
 
-__all__ = ["Trace", "copied", "is_draw", "is_exchange", "is_mask", "runs_once"]
+__all__ = ["Trace", "copied", "is_draw", "is_exchange", "is_mask"]
 
 #: Functions of an array's shape and dtype, by the function of a shape and dtype that equals it.
 _LIKE = {name + "_like": name for name in ("empty", "full", "ones", "zeros")}
 
 _SEQUENCES = (tuple, list)
 _NO_PARAMETERS: Mapping[str, Any] = {}
-#: Arithmetic of integers that never fails.
-_COUNTING = frozenset({"number.add", "number.sub", "number.mul"})
 #: Types of operands that stand in instructions unchanged.
 _PLAIN = frozenset({int, float, str, bool, type(None)})
 
@@ -80,8 +77,6 @@ class Trace:
         self.refused: list[TraceError] = []
         self.draws = Draws()
         self.failed = ""  # the last failed call, for an error
-        #: Called once, before the first instruction that may fail.
-        self.begun: Callable[[], None] | None = None
         self._held: dict[int, Value] = {}  # constants by identity; `constants` keeps them alive
         self._ticks: list[int] = []  # the tape's clock at each instruction
         self._adjoints: dict[Line, Line] = {}  # a line as one of stage "backward"
@@ -106,16 +101,6 @@ class Trace:
             yield
         finally:
             self.close()
-
-    def outside(self, function: Callable[..., Any], *given: Any) -> Any:
-        """Call a function as where nothing is recorded."""
-
-        def call() -> Any:
-            for variable, x in self._outside:
-                variable.set(x)
-            return function(*given)
-
-        return copy_context().run(call)
 
     def close(self) -> None:
         """Stop recording. It may be called twice, as after an interrupt."""
@@ -314,9 +299,6 @@ class Trace:
         if parameters:
             parameters = {k: self.value(x) for k, x in parameters.items()}
         line, several = self._here or running_line(self._adjoint), isinstance(answer, _SEQUENCES)
-        if self.begun is not None and not (name in _COUNTING and results[0].dtype is int):
-            self.begun()
-            self.begun = None
         self.instructions.append(
             Instruction(name, function, given, parameters, results, several, pure, line)
         )
@@ -479,11 +461,6 @@ def is_draw(name: str) -> bool:
     return name == "draw" or _effect(name) == "draws"
 
 
-def runs_once(name: str) -> bool:
-    """Whether instructions of a name run once in a call: collectives and external functions."""
-    return _effect(name) in ("exchanges", "calls")
-
-
 def is_exchange(name: str) -> bool:
     """Whether instructions of a name are collectives."""
     return _effect(name) == "exchanges"
@@ -515,8 +492,6 @@ def _inner(x: Any) -> Any:
         return x.inner
     if kind is TracedNumber:
         return x.number
-    if issubclass(kind, SymbolicNumber):
-        return x.plain_number()
     return mapped(_inner, x) if isinstance(x, _SEQUENCES) and not is_literal(x) else x
 
 

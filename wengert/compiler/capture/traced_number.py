@@ -13,15 +13,7 @@ from wengert.compiler.capture.lines import user_line
 from wengert.compiler.program import Value, mapped
 from wengert.ops.operators import BINARY, EQUALITY, ORDER, UNARY
 
-__all__ = ["SymbolicNumber", "TracedNumber", "plain", "with_operators"]
-
-
-class SymbolicNumber:
-    """A number with symbolic arithmetic of its own, which is a constant to programs."""
-
-    def plain_number(self) -> Any:
-        """The number of Python's own type."""
-        raise NotImplementedError
+__all__ = ["TracedNumber", "plain", "with_operators"]
 
 
 class TracedNumber:
@@ -115,8 +107,6 @@ def _binary(name: str, function: Callable[..., Any], *, reflected: bool) -> Call
     def method(self: TracedNumber, other: Any) -> Any:
         if not isinstance(other, TracedNumber | int | float | complex):
             return NotImplemented
-        if isinstance(other, SymbolicNumber):
-            other = other.plain_number()
         pair = (other, self) if reflected else (self, other)
         # NumPy's scalars and an `IntEnum`, say, may have operators of their own.
         if type(other) not in _PYTHONS or (name == "pow" and not _keeps_type(*pair)):

@@ -10,7 +10,7 @@ import numpy as np
 
 from wengert.backends import Backend
 from wengert.compiler.capture.recorded import Recording
-from wengert.compiler.capture.trace import is_draw, runs_once
+from wengert.compiler.capture.trace import is_draw, is_exchange
 from wengert.compiler.emission.emit import Emitted, emit, folded, tupled
 from wengert.compiler.emission.exported import ExportedProgram, exported_program, present
 from wengert.compiler.emission.sources import Sources
@@ -51,11 +51,10 @@ def save(
         raise ValueError(f"{name} can't be saved: it is a program of several libraries")
     path = Path(path)
     for step in program.instructions:
-        if runs_once(step.name):
-            called = step.parameters.get("call", step.name)
+        if is_exchange(step.name):
             raise ValueError(
-                f"{called} can't be written into a file that runs without wengert: it is a "
-                "collective or an external function, which is not looked into"
+                f"{step.name} can't be written into a file that runs without wengert: it is a "
+                "collective"
             )
         if is_draw(step.name):
             raise ValueError(

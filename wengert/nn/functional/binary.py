@@ -111,20 +111,45 @@ def _bce_composite(xp: Any, x: Any, y: Any) -> Any:
     return -(y * _clipped_log(xp, x) + no)
 
 
-def _denominator(xp: Any, x: Any) -> Any:
-    """The number, but where its logarithm is limited what PyTorch divides by."""
-    return xp.where(x > _SEEN, x, _LEAST)
+def _bce_slope(xp: Any, x: Any, y: Any) -> Any:
+    other = 1 - x
+    product = other * x
+    inside = product > _SEEN
+    slope = (x - y) / xp.where(inside, product, 1)
+    # At the ends, where logarithms are limited: each logarithm's own, which is limited, too.
+    no = (1 - y) / xp.maximum(xp.where(inside, 1, other), _LEAST)
+    yes = y / xp.maximum(xp.where(inside, 1, x), _LEAST)
+    return xp.where(inside, slope, no - yes)
 
 
-def _bce_slope(xp: Any, g: Any, x: Any, y: Any) -> Any:
-    # Of two terms the slopes do not cancel.
-    return g * ((1 - y) / _denominator(xp, 1 - x) - y / _denominator(xp, x))
+def _slope_of_log(xp: Any, x: Any) -> Any:
+    inside = x > _SEEN
+    return xp.where(inside, xp.divide(1, xp.where(inside, x, 1)), 0)
+
+
+def _bce_curve(xp: Any, g: Any, x: Any, y: Any) -> Any:
+    no, yes = _slope_of_log(xp, 1 - x), _slope_of_log(xp, x)
+    # The quotient's terms would cancel. In this order no small cotangent or target underflows.
+    return g * no * (1 - y) * no + g * yes * y * yes
+
+
+Primitive(
+    "binary_cross_entropy_slope",
+    ("x", "y"),
+    {
+        "x": _bce_curve,
+        "y": lambda xp, g, x: -g * (_slope_of_log(xp, 1 - x) + _slope_of_log(xp, x)),
+    },
+    elementwise=True,
+    dtypes="real floating",
+    composite=_bce_slope,
+)
 
 
 @single_precision
 @operation(
     inputs=("x", "y"),
-    x=_bce_slope,
+    x=lambda xp, g, x, y: g * xp.binary_cross_entropy_slope(x, y),
     y=lambda xp, g, x: g * (_clipped_log_of_other(xp, x) - _clipped_log(xp, x)),
     elementwise=True,
     dtypes="real floating",
@@ -136,11 +161,11 @@ def binary_cross_entropy(
     r"""Cross entropy between probabilities, :math:`-w (y \log x + (1 - y) \log(1 - x))`.
 
     Probabilities :math:`x` and :math:`y` are real floating, of one shape, to which weights
-    broadcast. As in PyTorch, logarithms are at least -100. Where one is limited, the denominator
-    in the derivative :math:`(1 - y) / (1 - x) - y / x` is 1e-12. Raises `ValueError` if shapes do
-    not fit, or a number is no probability (checked where `cross_entropy` checks class indices;
-    elsewhere the loss is nan). For the result of a sigmoid, `binary_cross_entropy_with_logits` of
-    the logits is more accurate.
+    broadcast. As in PyTorch, logarithms are at least -100. Where one is limited, the denominators
+    in the derivative :math:`(1 - y) / (1 - x) - y / x` are at least 1e-12. Raises `ValueError` if
+    shapes do not fit, or a number is no probability (checked where `cross_entropy` checks class
+    indices; elsewhere the loss is nan). For the result of a sigmoid,
+    `binary_cross_entropy_with_logits` of the logits is more accurate.
     PyTorch: ``torch.nn.functional.binary_cross_entropy``.
 
     Examples

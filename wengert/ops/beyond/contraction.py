@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from operator import index
 from typing import Any, NamedTuple
 
@@ -210,6 +211,25 @@ def _path(terms: Sequence[Term], result: Labels, optimize: Any) -> Path:
     return [tuple(step) for step in found]
 
 
+@lru_cache(maxsize=256)
+def _subscripts(text: str, shape1: tuple[int, ...], shape2: tuple[int, ...]) -> Subscripts | None:
+    """Those of one product, if that is all; None where there are other steps, or errors."""
+    given, arrow, result = text.partition("->")
+    first, comma, second = given.partition(",")
+    terms, letters = (first, second, result), first + second + result
+    if not (arrow and comma and letters.isascii() and letters.isalpha()):
+        return None
+    one, two, three = sets = [{*term} for term in terms]
+    known = dict(zip(first, shape1, strict=False))
+    alike = all(known.get(c, n) == n for c, n in zip(second, shape2, strict=False))
+    fits = [len(shape1), len(shape2), len(result)] == [len(own) for own in sets]
+    whole = one <= two | three and two <= one | three and three <= one | two
+    if not (alike and fits and whole and len(letters) == sum(map(len, sets))):
+        return None
+    letter = {c: chr(ord("a") + i) for i, c in enumerate(dict.fromkeys(letters))}
+    return tuple(["".join([letter[c] for c in term]) for term in terms])  # type: ignore[return-value]
+
+
 def einsum(*operands: Any, optimize: Any = None) -> Tensor:
     """Product of arrays, summed over labels of their axes: Einstein's notation.
 
@@ -243,6 +263,11 @@ def einsum(*operands: Any, optimize: Any = None) -> Tensor:
     >>> wg.einsum("ij->j", a)
     tensor([2., 2., 2.])
     """
+    if len(operands) == 3 and type(operands[0]) is str and optimize is None:
+        x, y = wrapped(operands[1]), wrapped(operands[2])
+        direct = _subscripts(operands[0], tuple(x.shape), tuple(y.shape))
+        if direct is not None and "bool" not in (x.dtype.kind, y.dtype.kind):
+            return einsum_pair(x, y, subscripts=direct)  # type: ignore[no-any-return]
     arrays, inputs, result = parsed(operands)
     terms = [Term(wrapped(x), labels) for x, labels in zip(arrays, inputs, strict=True)]
     for term in terms:
