@@ -17,6 +17,11 @@ import wengert as wg
 chosen = SimpleNamespace(only="", shares={})
 
 
+def lines_of(text: str) -> list[str]:
+    """The entries of a table: one a line, or several with two blanks between them."""
+    return [entry for line in text.strip().splitlines() for entry in line.split("  ")]
+
+
 def concerns(item: Any, name: str) -> bool:
     """Whether a test walks a table, or has a case for a function."""
     walks = "walk" in getattr(item.function, "__code__", item.function).co_names

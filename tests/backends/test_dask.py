@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.backends import get_backend
-from wengert.backends.dask_graphs import _upwards, recomputing
+from wengert.backends.dask_graphs import recomputing
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -106,21 +105,6 @@ def test_copies_tell_what_dask_knows_of_their_arrays():
     for layer in layers.values():
         known = layer.collection_annotations
         assert (known["shape"], known["chunksize"]) == ((ROWS, 4), (CHUNK, 4))
-
-
-def test_a_layer_is_walked_once():
-    """Each way to a layer would be walked otherwise, of which loops double the number."""
-    below = {f"{n}": {f"{n + 1} left", f"{n + 1} right"} for n in range(3)}
-    below |= {f"{n} {side}": {f"{n}"} for n in range(1, 4) for side in ("left", "right")}
-    below["3"] = set()
-    order = [*_upwards("0", below, {})]
-    assert sorted(order) == sorted(below)
-    assert all(order.index(d) < order.index(name) for name in order for d in below[name])
-    assert sorted(_upwards("0", below, {"2"})) == [
-        "0",
-        "1",
-        *("1 left", "1 right", "2 left", "2 right"),
-    ]
 
 
 # Each goes through another kind of layer of dask's.
@@ -311,23 +295,3 @@ def test_a_log_mean_exp_has_the_tasks_of_its_derivative_by_hand():
     by_hand = exp * (1 / exp.mean() / data.size)
     counts = [len(dict(dask.optimize(one)[0].dask)) for one in (g.array, by_hand)]
     assert counts[0] <= counts[1]
-
-
-@pytest.mark.parametrize(
-    ("given", "shape", "chunks"),
-    [
-        ((), (7, 5), (3, 2)),
-        ((5,), (7, 5), (3, 2)),
-        ((7, 1), (7, 5), (3, 2)),
-        ((1, 1), (2, 7, 5), (1, 3, 2)),
-        ((7, 5), (7, 5), (3, 2)),
-        ((1, 0), (3, 0), (2, 1)),
-    ],
-)
-def test_broadcasting_in_given_chunks(given, shape, chunks):
-    values = np.random.default_rng(0).random(given)
-    xp = get_backend("dask").namespace
-    xp.sum(da.ones(shape, chunks=chunks))  # which notes the chunks
-    out = xp.broadcast_to(da.from_array(values, chunks=2), shape)
-    assert out.dtype == values.dtype and out.shape == shape
-    np.testing.assert_array_equal(out.compute(), np.broadcast_to(values, shape))

@@ -245,19 +245,6 @@ def test_where(condition: Any, x: Any, y: Any) -> None:
     np.testing.assert_array_equal(found, expected)
 
 
-def test_products() -> None:
-    a, b = M[:2], M.T
-    for x, y in ((a, b), (a, b[:, 0]), (a[0], b), (a[0], b[:, 0]), (np.stack([a, a]), b)):
-        np.testing.assert_allclose(KERNELS["matmul"](x, y), np.matmul(x, y))
-    for x, low, high in ((M, -0.5, 0.5), (M.astype(np.float32), np.float64(-0.5), None)):
-        found = KERNELS["clip"](x, low, high)
-        assert found.dtype == x.dtype
-        np.testing.assert_array_equal(found, np.clip(x, low, high))
-    np.testing.assert_array_equal(
-        KERNELS["unique_values"](np.array([np.nan, 2.0, 1.0, np.nan, 2.0])), [1, 2, np.nan, np.nan]
-    )
-
-
 def blends(dtype: str) -> tuple[Any, Any]:
     """Two large arrays of all kinds of numbers, each beside each."""
     info = np.finfo(dtype)

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import mpmath
 import numpy as np
 
+from tests.walking import lines_of
+
 
 class Call(NamedTuple):
     """A call of a module ``l``, SciPy's or ours, and of arrays.
@@ -52,7 +54,7 @@ class Call(NamedTuple):
 
 def _expressions(module: str, lines: str, given: dict[str, Any]) -> list[Call]:
     found = []
-    for line in lines.strip().splitlines():
+    for line in lines_of(lines):
         used = {k: x for k, x in given.items() if re.search(rf"(?<![\w.]){k}\b(?!=)", line)}
         name = re.findall(r"\bl\.(\w+)", line)[0]
         single = not re.search(r"(?<![\w\])])\[|lambertw", line)  # lists are in double precision
@@ -68,158 +70,57 @@ _BANDS = _RNG.normal(size=(4, 5))
 _BANDS[2] += 8
 
 LINALG = """
-l.solve(a, b)
-l.solve(s, B, assume_a="pos")
-l.solve(a, b, assume_a="sym", lower=True)
-l.solve(a, b, assume_a="upper triangular", transposed=True)
-l.inv(a)
-l.det(a)
-l.expm(a / 5)
-l.sqrtm(s)
-l.logm(s)
-l.sinm(a / 5)
-l.cosm(a / 5)
-abs(l.eigvals(a))
-l.cholesky(s)
-l.cholesky(s, lower=True)
-l.cho_solve(l.cho_factor(s), b)
-l.cho_solve(l.cho_factor(s, lower=True), B)
-l.lu_factor(a[::-1])[0]
-l.lu_solve(l.lu_factor(a[::-1]), b)
-l.lu_solve(l.lu_factor(a[::-1]), B, trans=1)
-l.solve_triangular(a, b)
-l.solve_triangular(a, B, lower=True, trans=1)
-l.solve_triangular(a, b, unit_diagonal=True, trans="T")
-l.solve_banded((1, 2), q, r)
-l.solve_banded((2, 1), q, R)
-l.block_diag(a, b, B)
-l.eigh(s)[0]
-abs(l.eigh(s)[1])
-l.eigh(s, l.expm(a / 9) @ l.expm(a / 9).T)[0]
-l.eigvalsh(s, lower=False)
-l.svd(a)[1]
-l.svdvals(a)
-abs(l.qr(B, mode="economic")[1])
-l.norm(a)
-l.norm(b, 1)
-l.pinv(B)
+l.solve(a, b)  l.solve(s, B, assume_a="pos")  l.solve(a, b, assume_a="sym", lower=True)
+l.solve(a, b, assume_a="upper triangular", transposed=True)  l.inv(a)  l.det(a)  l.expm(a / 5)
+l.sqrtm(s)  l.logm(s)  l.sinm(a / 5)  l.cosm(a / 5)  abs(l.eigvals(a))  l.cholesky(s)
+l.cholesky(s, lower=True)  l.cho_solve(l.cho_factor(s), b)
+l.cho_solve(l.cho_factor(s, lower=True), B)  l.lu_factor(a[::-1])[0]
+l.lu_solve(l.lu_factor(a[::-1]), b)  l.lu_solve(l.lu_factor(a[::-1]), B, trans=1)
+l.solve_triangular(a, b)  l.solve_triangular(a, B, lower=True, trans=1)
+l.solve_triangular(a, b, unit_diagonal=True, trans="T")  l.solve_banded((1, 2), q, r)
+l.solve_banded((2, 1), q, R)  l.block_diag(a, b, B)  l.eigh(s)[0]  abs(l.eigh(s)[1])
+l.eigh(s, l.expm(a / 9) @ l.expm(a / 9).T)[0]  l.eigvalsh(s, lower=False)  l.svd(a)[1]
+l.svdvals(a)  abs(l.qr(B, mode="economic")[1])  l.norm(a)  l.norm(b, 1)  l.pinv(B)
 """
 SIGNAL = """
-l.convolve(x, y)
-l.convolve(y, x, mode="same")
-l.convolve(y, x, mode="valid")
-l.convolve(Z, Y, mode="same")
-l.convolve(x, y, method="fft")
-l.fftconvolve(x, y, mode="same")
-l.fftconvolve(Y, Z, mode="valid")
-l.fftconvolve(X, X, axes=1)
-l.lfilter(b, a, x)
-l.lfilter(b, a, X.T, axis=0)
-l.lfilter([1.0], a, x)
-l.lfilter(b, 1.0, x)
+l.convolve(x, y)  l.convolve(y, x, mode="same")  l.convolve(y, x, mode="valid")
+l.convolve(Z, Y, mode="same")  l.convolve(x, y, method="fft")  l.fftconvolve(x, y, mode="same")
+l.fftconvolve(Y, Z, mode="valid")  l.fftconvolve(X, X, axes=1)  l.lfilter(b, a, x)
+l.lfilter(b, a, X.T, axis=0)  l.lfilter([1.0], a, x)  l.lfilter(b, 1.0, x)
 l.lfilter(b[:2], a, x[:2])
 """
 INTERPOLATE = """
-l.CubicSpline(x, y)(t)
-l.CubicSpline(x, Y)(T)
-l.CubicSpline(x, Y.T, axis=1)(T, 1)
-l.CubicSpline(x, y)(t, nu=2)
-l.CubicSpline(x, y, bc_type="natural")(t)
+l.CubicSpline(x, y)(t)  l.CubicSpline(x, Y)(T)  l.CubicSpline(x, Y.T, axis=1)(T, 1)
+l.CubicSpline(x, y)(t, nu=2)  l.CubicSpline(x, y, bc_type="natural")(t)
 l.CubicSpline(x, y, bc_type=((2, s[0]), (1, s[1])))(t)
-l.CubicSpline(x, y, bc_type=("clamped", "not-a-knot"))(t)
-l.CubicSpline(x[:3], y[:3])(t[:2])
-l.CubicSpline(x[:2], y[:2])(t[:2])
-l.interp1d(x, y)(t)
-l.interp1d(x, Y, axis=0)(t)
-l.interp1d(x[::-1], Y.T)(t)
-l.interp1d(x, y, fill_value="extrapolate")(T)
-l.interp1d(x, y, bounds_error=False, fill_value=(s[0], s[1]))(T)
-l.interp1d(x, y, kind="cubic")(t)
+l.CubicSpline(x, y, bc_type=("clamped", "not-a-knot"))(t)  l.CubicSpline(x[:3], y[:3])(t[:2])
+l.CubicSpline(x[:2], y[:2])(t[:2])  l.interp1d(x, y)(t)  l.interp1d(x, Y, axis=0)(t)
+l.interp1d(x[::-1], Y.T)(t)  l.interp1d(x, y, fill_value="extrapolate")(T)
+l.interp1d(x, y, bounds_error=False, fill_value=(s[0], s[1]))(T)  l.interp1d(x, y, kind="cubic")(t)
 l.griddata([[0, 0], [0, 1], [1.2, 0], [1, 1.5], [0.4, 0.7], [2, 2]], Y, [[0.3, 0.4], [0.9, 0.6]])
 l.griddata(([0, 0, 1.2, 1, 0.4, 2], [0, 1, 0, 1.5, 0.7, 2]), y, ([0.3, 9], [0.4, 9]), fill_value=0)
 l.griddata([0, 0.7, 1.5, 2, 3.1, 4], y, [[0.3, 2.5]])
 l.griddata([[0, 0], [0, 1], [1.2, 0], [1, 1.5], [0.4, 0.7], [2, 2]], Y, [0.3, 0.4], "nearest")
 """
 DISTANCE = """
-l.cdist(A, B)
-l.cdist(A, B, "sqeuclidean")
-l.cdist(A, B, metric="cityblock")
+l.cdist(A, B)  l.cdist(A, B, "sqeuclidean")  l.cdist(A, B, metric="cityblock")
 """
 INTEGRATE = """
-l.trapezoid(y, x)
-l.trapezoid(Z, dx=s, axis=0)
-l.cumulative_trapezoid(Y, x, initial=0)
-l.cumulative_trapezoid(Z, dx=s, axis=0)
-l.simpson(Y, x=x)
-l.simpson(y[:5], x=x[:5])
-l.simpson(y[:2], x=x[:2])
-l.simpson(Z, dx=s, axis=0)
+l.trapezoid(y, x)  l.trapezoid(Z, dx=s, axis=0)  l.cumulative_trapezoid(Y, x, initial=0)
+l.cumulative_trapezoid(Z, dx=s, axis=0)  l.simpson(Y, x=x)  l.simpson(y[:5], x=x[:5])
+l.simpson(y[:2], x=x[:2])  l.simpson(Z, dx=s, axis=0)
 """
 SPECIAL = """
-l.gammainc(a, x)
-l.gammaincc(a, x)
-l.gammaincinv(a, p)
-l.gammainccinv(a, p)
-l.betainc(a, b, p)
-l.betaincc(a, b, p)
-l.betaincinv(a, b, p)
-l.betainccinv(a, b, p)
-l.stdtr(a, x)
-l.stdtrit(a, p)
-l.jv(1.5, x)
-l.yv(1, x)
-l.iv(2, x)
-l.kv(0.5, x)
-l.j0(x)
-l.j1(x)
-l.y0(x)
-l.y1(x)
-l.k0(x)
-l.k1(x)
-l.hyp2f1(0.5, 1.5, 2.5, p)
-l.ellipk(p)
-l.ellipe(-x)
-l.lambertw(x).real
-l.gammaln(x)
-l.digamma(x)
-l.polygamma(1, x)
-l.logsumexp(x, b=a)
-l.lambertw(-p / 3).real
-l.softmax(x)
-l.expit(x)
-l.jn(2, x)
-l.yn(2, x)
-l.kn(1, x)
-l.beta(a, x)
-l.betaln(a, x)
-l.entr(x)
-l.erf(x)
-l.erfc(x)
-l.erfcinv(p)
-l.erfcx(x)
-l.gamma(x)
-l.gammasgn(x)
-l.i0(x)
-l.i0e(x)
-l.i1(x)
-l.i1e(x)
-l.kl_div(x, a)
-l.log_expit(x)
-l.log_softmax(x)
-l.logit(p)
-l.multigammaln(x + 2, 2)
-l.ndtr(x)
-l.psi(x)
-l.rel_entr(x, a)
-l.softplus(x)
-l.xlog1py(x, p)
-l.zeta(2.5, x)
-l.expm1(x)
-l.log1p(x)
-l.ndtri(p)
-l.log_ndtr(-x)
-l.erfinv(p)
-l.xlogy(x, p)
+l.gammainc(a, x)  l.gammaincc(a, x)  l.gammaincinv(a, p)  l.gammainccinv(a, p)  l.betainc(a, b, p)
+l.betaincc(a, b, p)  l.betaincinv(a, b, p)  l.betainccinv(a, b, p)  l.stdtr(a, x)  l.stdtrit(a, p)
+l.jv(1.5, x)  l.yv(1, x)  l.iv(2, x)  l.kv(0.5, x)  l.j0(x)  l.j1(x)  l.y0(x)  l.y1(x)  l.k0(x)
+l.k1(x)  l.hyp2f1(0.5, 1.5, 2.5, p)  l.ellipk(p)  l.ellipe(-x)  l.lambertw(x).real  l.gammaln(x)
+l.digamma(x)  l.polygamma(1, x)  l.logsumexp(x, b=a)  l.lambertw(-p / 3).real  l.softmax(x)
+l.expit(x)  l.jn(2, x)  l.yn(2, x)  l.kn(1, x)  l.beta(a, x)  l.betaln(a, x)  l.entr(x)  l.erf(x)
+l.erfc(x)  l.erfcinv(p)  l.erfcx(x)  l.gamma(x)  l.gammasgn(x)  l.i0(x)  l.i0e(x)  l.i1(x)
+l.i1e(x)  l.kl_div(x, a)  l.log_expit(x)  l.log_softmax(x)  l.logit(p)  l.multigammaln(x + 2, 2)
+l.ndtr(x)  l.psi(x)  l.rel_entr(x, a)  l.softplus(x)  l.xlog1py(x, p)  l.zeta(2.5, x)  l.expm1(x)
+l.log1p(x)  l.ndtri(p)  l.log_ndtr(-x)  l.erfinv(p)  l.xlogy(x, p)
 """
 GIVEN: dict[str, tuple[str, dict[str, Any]]] = {
     "linalg": (LINALG, {

@@ -89,24 +89,6 @@ def test_segments_of_ten_of_a_hundred_layers_cut_the_peak(backend, monkeypatch):
     exactly(gradients, same)
 
 
-def test_draws_are_repeated_and_gradients_are_equal_to_the_last_bit():
-    model = layers(12, drop=0.4)
-    parameters = [p for layer in model for p in layer.parameters()]
-    x = wg.ones((3, 8))
-    runs = []
-    for segments in (1, 3, 12):
-        wg.manual_seed(7)
-        loss = (checkpoint_sequential(model, segments, x) ** 2).sum()
-        after = wg.random.rand(2)
-        loss.backward()
-        runs.append([loss, after, wg.random.rand(2), *(p.grad for p in parameters)])
-        for p in parameters:
-            p.grad = None
-    assert runs[0][0].item() > 0
-    exactly(runs[0], runs[1])
-    exactly(runs[0], runs[2])
-
-
 def test_without_the_generators_states_draws_differ():
     wg.manual_seed(0)
     x = wg.ones(1000, requires_grad=True)
@@ -137,30 +119,6 @@ def test_derivatives_of_first_and_second_order():
     assert gradgradcheck(lambda x, y: checkpoint(function, x, y), inputs)
     plain = wg.autograd.grad(function(*inputs).sum(), inputs)
     exactly(plain, wg.autograd.grad(checkpoint(function, *inputs).sum(), inputs))
-
-
-def test_nested_checkpoints():
-    calls = []
-
-    def inner(x):
-        calls.append("inner")
-        return wg.sin(wg.exp(x))
-
-    def middle(x):
-        calls.append("middle")
-        return wg.tanh(checkpoint(inner, wg.sin(x)))
-
-    def outer(x):
-        calls.append("outer")
-        return wg.exp(checkpoint(middle, wg.tanh(x)))
-
-    x = leaf(0.3, 1.2)
-    y = checkpoint(outer, x)
-    assert calls == ["outer", "middle", "inner"]
-    (g,) = wg.autograd.grad(y.sum(), x)
-    z = wg.exp(wg.tanh(wg.sin(wg.exp(wg.sin(wg.tanh(x))))))
-    exactly([g], wg.autograd.grad(z.sum(), x))
-    assert gradcheck(lambda x: checkpoint(outer, x), [x])
 
 
 class Average(nn.Module):
@@ -276,21 +234,6 @@ def test_arrays_that_were_written_over_are_not_kept(backend):
     assert all(one.requires_grad for one in kept)
 
 
-def test_any_arguments_and_results():
-    x, y = leaf(2.0), leaf(3.0)
-
-    def mixed(pair, *, scale, table, nothing=None):
-        assert nothing is None and scale == 2
-        a, b = pair
-        return {"product": wg.exp(a * b), "list": [table["y"] * scale * b, None]}
-
-    out = checkpoint(mixed, (x, x * 2), scale=2, table={"y": y * y})
-    (out["product"] + out["list"][0]).backward()
-    # exp(2 x²) + 4 x y²
-    assert x.grad.item() == pytest.approx(8 * np.exp(8.0) + 36)
-    assert y.grad.item() == pytest.approx(48.0)
-
-
 def test_tensors_of_dataclasses_have_the_values_of_the_call():
     @dataclass
     class Batch:
@@ -362,23 +305,6 @@ def test_operations_in_place_inside():
     x, v = leaf(0.1, 0.2), leaf(0.5, 1.5)
     expected = wg.autograd.grad(whole(x, lambda h: f(h, v)), (x, v))
     exactly(expected, wg.autograd.grad(whole(x, lambda h: checkpoint(f, h, v)), (x, v)))
-
-
-def test_a_retained_graph_can_be_swept_again():
-    calls = []
-
-    def counted(x):
-        calls.append(None)
-        return function(x, x)
-
-    x = leaf(0.5)
-    y = checkpoint(counted, x)
-    y.backward(retain_graph=True)
-    y.backward()
-    assert len(calls) == 3
-    exactly([x.grad], [2 * wg.autograd.grad(function(x, x), x)[0]])
-    with pytest.raises(RuntimeError, match="second time"):
-        y.backward()
 
 
 def test_only_one_recomputation_and_nothing_is_left(backend):

@@ -1,7 +1,6 @@
 """jvp, jacfwd, hvp and ggnvp: against formulae, each other, and the reverse sweep."""
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,17 +35,6 @@ def close(a: Any, b: Any, rtol: float = 1e-12) -> None:
     np.testing.assert_allclose(host(a), host(b), rtol=rtol, atol=1e-13)
 
 
-class Pair(NamedTuple):
-    first: Any
-    second: Any
-
-
-@dataclass
-class Model:
-    weight: Any
-    bias: Any
-
-
 # -- jvp -----------------------------------------------------------------------------------------
 
 
@@ -75,22 +63,6 @@ def test_jvp_of_python_numbers():
     _, tangent = func.jvp(lambda x: x**2, (x,), (3,))
     assert tangent.dtype == np.float32
     assert float(tangent) == 12
-
-
-def test_jvp_of_trees():
-    def f(model, pair):
-        y = {"out": [model.weight * pair.first, model.bias + pair.second["k"]]}
-        y["sum"] = wg.sum(model.weight)
-        return y
-
-    primals = Model(np.array([1.0, 2.0]), 3.0), Pair(np.array([5.0, 7.0]), {"k": 2.0})
-    tangents = Model(np.array([10.0, 0.0]), 1.0), Pair(np.array([0.0, 1.0]), {"k": 4.0})
-    value, tangent = func.jvp(f, primals, tangents)
-    assert list(value) == list(tangent) == ["out", "sum"]
-    np.testing.assert_array_equal(value["out"][0], [5, 14])
-    np.testing.assert_array_equal(tangent["out"][0], [50, 2])
-    assert float(tangent["out"][1]) == 5
-    assert float(tangent["sum"]) == 10
 
 
 def test_jvp_has_aux():
@@ -292,20 +264,6 @@ def test_jacfwd_calls_the_function_once_for_each_chunk() -> None:
         np.testing.assert_array_equal(aux, draws[-1])
 
 
-def test_jacfwd_on_an_outer_tape():
-    x, w = tensor([0.5, 0.7], requires_grad=True), tensor([1.5, -0.3], requires_grad=True)
-
-    def loss(transform):
-        return wg.sum(transform(lambda x: wg.sin(x * w) * wg.sum(x))(x) ** 2)
-
-    for a, b in zip(
-        wg.autograd.grad(loss(func.jacfwd), [x, w]),
-        wg.autograd.grad(loss(func.jacrev), [x, w]),
-        strict=True,
-    ):
-        close(a, b)
-
-
 # -- products with second derivatives ------------------------------------------------------------
 
 
@@ -394,36 +352,11 @@ def test_ggnvp_is_the_gauss_newton_product():
     np.testing.assert_allclose(found, half, rtol=1e-12)
 
 
-def test_ggnvp_of_trees_and_a_network(backend):
-    """Of logistic regression, linear in its parameters, it is the Hessian."""
-    random = np.random.default_rng(0)
-    data = wg.Tensor(raw(backend, random.standard_normal((5, 3))))
-    labels = wg.Tensor(raw(backend, [0.0, 1, 1, 0, 1]))
-
-    def f(p):
-        return {"logits": data @ p["w"] + p["b"]}
-
-    def loss(y):
-        return wg.sum(wg.softplus(y["logits"]) - labels * y["logits"])
-
-    p = {"w": raw(backend, random.standard_normal(3)), "b": 0.5}
-    v = {"w": raw(backend, random.standard_normal(3)), "b": -1.0}
-    (found,) = func.ggnvp(f, loss, (p,), (v,))
-    (expected,) = func.hvp(lambda p: loss(f(p)), (p,), (v,))
-    assert type(found["w"]) is type(p["w"])
-    assert type(found["b"]) is float
-    close(found["w"], expected["w"], 1e-11)
-    assert found["b"] == pytest.approx(expected["b"], rel=1e-11)
-
-
 def test_ggnvp_of_complex_least_squares():
     """Jᴴ J v of a holomorphic function: conj(f') f' v."""
     z, v = np.array([1 + 2j, 0.5 - 1j]), np.array([1j, 2 - 1j])
     (found,) = func.ggnvp(lambda z: z**2, None, (z,), (v,))
     np.testing.assert_allclose(found, np.abs(2 * z) ** 2 * v, rtol=1e-13)
-
-
-# -- properties ----------------------------------------------------------------------------------
 
 
 # -- the table -----------------------------------------------------------------------------------

@@ -113,21 +113,6 @@ def test_aux_on_the_outer_tape_can_be_differentiated() -> None:
     assert float(w.grad) == pytest.approx(np.e)
 
 
-def test_vjp_of_trees_many_times(backend: Backend) -> None:
-    x = wg.asarray([1.0, 2.0], dtype=wg.float64)
-    value, pullback = func.vjp(
-        lambda p: {"s": wg.sum(p["x"] * p["y"]), "y": (p["y"],)}, {"x": x, "y": x}
-    )
-    assert float(value["s"]) == 5
-    zero, one = wg.zeros_like(x), wg.asarray(1.0, dtype=wg.float64)
-    for _ in range(2):
-        (found,) = pullback({"s": one, "y": (zero,)})
-        assert found["x"].tolist() == [1, 2]
-    (found,) = pullback({"s": one * 0, "y": (x,)})
-    assert found["x"].tolist() == [0, 0]
-    assert found["y"].tolist() == [1, 2]
-
-
 def test_the_pullback_is_differentiable_in_the_cotangent_and_in_the_primal() -> None:
     x = wg.asarray([1.0, 2.0], dtype=wg.float64).requires_grad_()
     g = wg.asarray([3.0, 4.0], dtype=wg.float64).requires_grad_()
@@ -301,18 +286,6 @@ def test_errors_of_the_function_pass_and_leave_the_mode() -> None:
 def slope(function: Any) -> Any:
     """The derivative of a function of a number, by forward mode."""
     return lambda x: func.jvp(function, (x,), (1.0,))[1]
-
-
-@pytest.mark.parametrize("outer", [func.grad, slope])
-@pytest.mark.parametrize("middle", [func.grad, slope])
-@pytest.mark.parametrize("inner", [func.grad, slope])
-def test_both_modes_in_every_order(outer: Any, middle: Any, inner: Any) -> None:
-    x = 0.7
-    expected = 6 * np.cos(x) - 6 * x * np.sin(x) - x**2 * np.cos(x)
-    third = outer(middle(inner(lambda x: wg.sin(x) * x**2)))
-    assert third(x) == pytest.approx(expected, rel=1e-14)
-    with wg.inference_mode():
-        assert third(x) == pytest.approx(expected, rel=1e-14)
 
 
 @pytest.mark.parametrize("outer", [func.grad, slope])

@@ -52,24 +52,6 @@ def test_the_default_dtype_can_be_chosen(backend: Backend) -> None:
     assert all(x.dtype is wg.float32 for x in made(wg.float32).values())
 
 
-def test_values(backend: Backend) -> None:
-    for x, expected in (
-        (wg.arange(3), [0, 1, 2]),
-        (wg.arange(5, 0, -2), [5, 3, 1]),
-        (wg.arange(0), []),
-        (wg.linspace(0, 1, 4, endpoint=False), [0.0, 0.25, 0.5, 0.75]),
-        (wg.linspace(1j, 3j, 3), [1j, 2j, 3j]),
-        (wg.eye(2, 3, k=1), [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
-        (wg.full((2, 1), 3), [[3], [3]]),
-        (wg.full_like(wg.ones(2), 3), [3.0, 3.0]),
-        (wg.tril(wg.ones(2, 3), k=-1), [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]),
-        (wg.triu(wg.ones(2, 3), k=1), [[0.0, 1.0, 1.0], [0.0, 0.0, 1.0]]),
-        (wg.asarray([wg.ones(2), wg.zeros(2)]), [[1.0, 1.0], [0.0, 0.0]]),
-    ):
-        assert x.tolist() == expected
-        assert x.backend is backend
-
-
 def test_numbers_between_ends_whose_difference_overflows(backend: Backend) -> None:
     for dtype, end in (("float64", 2.0**1023), ("float32", 2.0**127), ("complex128", 2j**1023)):
         parts = wg.linspace(-end, end, 5, dtype=dtype), wg.linspace(end, -end, 2, dtype=dtype)
@@ -117,23 +99,3 @@ def test_tensor_is_a_new_leaf_and_asarray_stays_tracked(backend: Backend) -> Non
     assert started.is_leaf
     assert started.requires_grad
     assert wg.clone(y).grad_fn is not None
-
-
-@pytest.mark.parametrize("indexing", ["xy", "ij"])
-@pytest.mark.parametrize("lengths", [(2,), (2, 3), (2, 3, 4)])
-def test_meshgrid(backend: Backend, indexing: str, lengths: tuple[int, ...]) -> None:
-    vectors = [np.arange(1.0, n + 1) * 10**i for i, n in enumerate(lengths)]
-    inputs = [wg.tensor(v, requires_grad=True) for v in vectors]
-    grids = wg.meshgrid(*inputs, indexing=indexing)
-    expected = np.meshgrid(*vectors, indexing=indexing)
-    for grid, wanted in zip(grids, expected, strict=True):
-        np.testing.assert_array_equal(grid.detach().numpy(), wanted)
-    # Each coordinate is weighed differently at each point of the grid.
-    weights = [np.cos(np.arange(w.size).reshape(w.shape) + i) for i, w in enumerate(expected)]
-    loss = sum(wg.sum(g * wg.asarray(w)) for g, w in zip(grids, weights, strict=True))
-    gradients = wg.autograd.grad(loss, inputs)
-    for i, (gradient, n) in enumerate(zip(gradients, lengths, strict=True)):
-        axis = {0: 1, 1: 0}.get(i, i) if indexing == "xy" and len(lengths) > 1 else i
-        others = tuple(a for a in range(len(lengths)) if a != axis)
-        assert gradient.shape == (n,)
-        np.testing.assert_allclose(gradient.numpy(), weights[i].sum(axis=others), atol=1e-12)

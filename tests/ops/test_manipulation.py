@@ -80,19 +80,6 @@ def test_unstack_has_all_derivatives() -> None:
     assert gradgradcheck(function, (tensor(),))
 
 
-def test_results_of_one_operation_share_its_node() -> None:
-    x = tensor(X[0, 0])
-    a, b, *_ = wg.unstack(x)
-    assert a.grad_fn is b.grad_fn
-    assert (a * b).grad_fn.next_functions == ((a.grad_fn, 0), (a.grad_fn, 1))
-    a.retain_grad()
-    (a * b).backward()
-    assert a.grad.item() == X[0, 0, 1]
-    assert x.grad.tolist() == [2, 1, 0, 0]
-    with pytest.raises(RuntimeError, match="second time"):
-        b.backward()
-
-
 def test_gradients_of_results_of_one_operation() -> None:
     a, b = wg.unstack(tensor([2.0, 3.0]))
     da, db = wg.autograd.grad(a * b, [a, b])
@@ -133,17 +120,6 @@ def test_broadcast_arrays_and_shapes(backend: Backend) -> None:
     assert wg.broadcast_shapes((2, 1), (0,), ()) == (2, 0)
 
 
-def test_set_functions_have_no_derivative() -> None:
-    x = tensor([3.0, 1.0, 3.0])
-    found = wg.unique_all(x)
-    assert found.values.tolist() == [1, 3]
-    assert not found.counts.requires_grad
-    for values in (found.values, wg.unique_values(x), wg.unique_counts(x).values):
-        with pytest.raises(NotImplementedError, match="not defined"):
-            wg.sum(values).backward()
-    assert x.grad is None
-
-
 def test_each_nan_is_distinct(backend: Backend) -> None:
     values = np.asarray([[2.0, np.nan, 1.0], [np.nan, 2.0, 0.5]])
     found = wg.unique_all(wg.asarray(values))
@@ -159,17 +135,6 @@ def test_each_nan_is_distinct(backend: Backend) -> None:
     ]
     for x, at in again:
         np.testing.assert_array_equal(x.numpy(), found[at].numpy())
-
-
-def test_set_functions(backend: Backend) -> None:
-    x = wg.asarray([[2, 1], [1, 5]])
-    values, indices, inverse, counts = wg.unique_all(x)
-    assert values.tolist() == [1, 2, 5]
-    assert indices.tolist() == [1, 0, 3]
-    assert inverse.tolist() == [[1, 0], [0, 2]]
-    assert counts.tolist() == [2, 1, 1]
-    assert wg.isin(x, wg.asarray([1, 7])).tolist() == [[False, True], [True, False]]
-    assert wg.isin(x, 1, invert=True).tolist() == [[True, False], [False, True]]
 
 
 def test_sort_sends_cotangents_back_to_equal_elements_in_their_order(backend: Backend) -> None:

@@ -298,30 +298,6 @@ def test_the_stop_of_arange_only_counts():
     assert not wg.arange(number_of(3.5)).requires_grad
 
 
-@pytest.mark.parametrize(
-    ("made", "expected"),
-    [
-        (lambda p: wg.linspace(0.0, p, 3), [0.0, 1.0, 2.0]),
-        (lambda p: wg.linspace(p, 0, 3, endpoint=False), [2.0, 4 / 3, 2 / 3]),
-        (lambda p: wg.arange(p, 6, p), [2.0, 4.0]),
-        (lambda p: wg.arange(6, p, -p), [6.0, 4.0]),
-        (lambda p: wg.arange(0.0, p, -1.0), []),
-        (lambda p: wg.full((3,), p), [2.0] * 3),
-        (lambda p: wg.full(2, p, dtype="complex128"), [2.0 + 0j] * 2),
-        (lambda p: wg.full_like(wg.ones(2, dtype="float64"), p), [2.0] * 2),
-        (lambda p: wg.linspace(1j, p, 3), [1j, 1 + 0.5j, 2]),
-    ],
-)
-@pytest.mark.parametrize("requires_grad", [True, False])
-def test_creation_of_tensors_is_creation_of_their_numbers(backend, made, expected, requires_grad):
-    out = made(number_of(2.0, requires_grad=requires_grad))
-    assert out.dtype in (wg.float64, wg.complex128)
-    assert out.requires_grad == (requires_grad and len(expected) > 0 and not np.isnan(out.size))
-    np.testing.assert_allclose(values(out), expected, rtol=1e-15)
-    small = made(number_of(2.0, dtype="float32"))
-    assert small.dtype in (wg.float32, wg.float64, wg.complex64, wg.complex128)
-
-
 def test_a_range_of_tensors_keeps_single_precision():
     p = number_of(2.0, dtype="float32")
     assert wg.linspace(0.0, p, 3).dtype is wg.float32

@@ -105,17 +105,6 @@ def test_distributions(backend: Backend, dtype: wg.DType) -> None:
     assert sorted(wg.randperm(100).tolist()) == list(range(100))
 
 
-def test_shapes_and_flags(backend: Backend) -> None:
-    assert wg.randn((3, 3), requires_grad=True).requires_grad
-    assert wg.randn(3, 2).shape == wg.randn((3, 2)).shape == wg.randn([3, 2]).shape == (3, 2)
-    assert wg.randn().shape == wg.rand(()).shape == ()
-    assert wg.randint(10, (3,)).shape == (3,)
-    assert wg.rand(0, 3).shape == (0, 3)
-    assert wg.rand_like(wg.zeros((2, 0))).shape == (2, 0)
-    assert wg.rand_like(wg.zeros(2, dtype=wg.complex128)).dtype is wg.float64
-    assert not wg.bernoulli(wg.full(3, 0.5, requires_grad=True)).requires_grad
-
-
 def test_normal_of_tensors_is_differentiated(backend: Backend) -> None:
     mean = wg.tensor([1.0, 2.0], requires_grad=True)
     std = wg.tensor([0.5, 3.0], requires_grad=True)
