@@ -76,11 +76,6 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "broadcast_to": [{"shape": (2, 3, 4)}, {"shape": (3, 4)}, {"shape": (300, 300, 4)}],
     "flip": [{}, {"axis": 0}, {"axis": -1}, {"axis": (1,)}, {"axis": (0, 1)}, {"axis": (0, -1)}],
     "argmax": [way for way in AXES if way.get("axis") != (0, 1)],
-    "cumulative_sum": [
-        {"axis": axis, **more}
-        for axis in (0, 1, -1)
-        for more in ({}, {"dtype": None}, {"include_initial": True}, {"dtype": np.dtype("f")})
-    ],
     "roll": [
         {"shift": shift, "axis": axis}
         for shift, axis in (((1,), (0,)), ((-5,), (1,)), ((1,), (-1,)), ((1, 2), (0, 1)), (3, None))

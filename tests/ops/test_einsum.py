@@ -225,3 +225,17 @@ def test_errors():
     for error, match, call in cases:
         with pytest.raises(error, match=match):
             call()
+
+
+def test_two_operands_with_axes_of_length_1() -> None:
+    x, y = np.arange(1.0, 4.0).reshape(3, 1), np.arange(12.0).reshape(3, 4)
+    for text, a, b in (
+        ("ij,ij->i", x, y),
+        ("ij,ij->ij", y, x),
+        ("ij,ij->", x, y),
+        ("ij,j->i", x, y[0]),
+    ):
+        found = wg.einsum(text, wg.asarray(a), wg.asarray(b))
+        np.testing.assert_allclose(found.numpy(), np.einsum(text, a, b))
+    with pytest.raises(ValueError, match="has length 4 and, in operand 1, 3"):
+        wg.einsum("ij,jk->ik", wg.asarray(y), wg.asarray(y))

@@ -216,13 +216,6 @@ def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Any
     return x.argmax(axis, keepdims=keepdims)
 
 
-def cumulative_sum(x: Any, /, *, axis: int | None = None, **options: Any) -> Any:
-    """``np.cumulative_sum``, of floating numbers without its checks."""
-    if axis is None or any(options.values()) or x.dtype.kind not in "fc":
-        return np.cumulative_sum(x, axis=axis, **options)
-    return x.cumsum(axis)
-
-
 # -- indexing ------------------------------------------------------------------------------------
 
 
@@ -405,7 +398,6 @@ class NumpyBackend(Backend):
         "concat_arrays": concat_arrays,
         "conj": conj,
         "count_nonzero": count_nonzero,
-        "cumulative_sum": cumulative_sum,
         "expand_dims": expand_dims,
         "flip": flip,
         "getitem": getitem,
