@@ -374,6 +374,15 @@ def test_an_empty_batch_is_taken_where_it_was_checked(tmp_path: Path) -> None:
         Session(tmp_path / "m", {})(x=np.ones((0, 2)))
 
 
+@pytest.mark.parametrize("library", ["dask", "torch", "jax"])
+def test_arrays_of_a_library_are_repeated_for_the_sizes(tmp_path: Path, library: str) -> None:
+    pytest.importorskip(library)
+    with wg.use_backend(library):
+        onnx(lambda x: 2 * x, wg.asarray(np.ones((4, 2), np.float32)), tmp_path / "m")
+    x = np.ones((3, 2), np.float32)
+    close(Session(tmp_path / "m", {})(x=x)["output"], 2 * x, "float32")
+
+
 def test_an_error_in_a_large_batch_is_the_functions(tmp_path: Path) -> None:
     def function(x: Any) -> Any:
         assert len(x) < 100, "too many"

@@ -77,8 +77,10 @@ def resized(leaves: Sequence[Any], axes: Mapping[int, int], size: int) -> list[A
     for i, axis in axes.items():
         leaf, array = leaves[i], array_in(leaves[i])
         backend = backend_of(array)
-        rows = backend.from_numpy(np.arange(size) % array.shape[axis], backend.device(array))
-        made[i] = backend.xp.take(backend.array(array), rows, axis=axis)
+        rows = np.arange(size) % array.shape[axis]
+        held = backend.to_numpy(backend.array(array)).take(rows, axis)
+        moved = backend.from_numpy(held, backend.device(array))
+        made[i] = backend.xp.astype(moved, backend.raw_dtype(dtype_of(array.dtype)))
         if isinstance(leaf, Tensor):
             made[i] = Tensor(made[i])
             made[i].requires_grad = leaf.requires_grad

@@ -169,12 +169,6 @@ def _places(obj: Any) -> Any:
     return host if host.size else host.astype(np.int64)
 
 
-def _cut(i: int, n: int, parts: int) -> int:
-    """The begin of a part: the first parts are longer by one where lengths differ."""
-    size, more = divmod(n, parts)
-    return i * size + min(i, more)
-
-
 def split(*, exact: bool) -> Callable[..., list[Tensor]]:
     """``np.split``, and ``np.array_split``, whose parts may differ in length by one."""
 
@@ -186,7 +180,8 @@ def split(*, exact: bool) -> Callable[..., list[Tensor]]:
             parts = int(indices_or_sections)
             if parts < 1 or (exact and n % parts):
                 raise ValueError(f"an axis of length {n} can't be split into {parts} equal parts")
-            cuts = [_cut(i, n, parts) for i in range(1, parts)]
+            size, more = divmod(n, parts)  # the first parts are longer by one
+            cuts = [i * size + min(i, more) for i in range(1, parts)]
         else:
             cuts = [index(cut) for cut in indices_or_sections]
         edges = [None, *cuts, None]
