@@ -174,15 +174,15 @@ def standardised_cotangent(
     """The cotangent of the numbers, by their standardised ones ``y``."""
     rows = _rows(y.shape, axis, () if weight is None else weight.shape)
     g, y, inverse = g.reshape(rows.shape), y.reshape(rows.shape), inverse.reshape(rows.kept)
-    scale, factor = inverse, None
+    scale, factor, own = inverse, None, None
     weight = None if weight is None else weight.reshape(rows.weight)
     if weight is not None and rows.long and weight.shape[-1] == 1:
         factor, scale = weight, _multiply(inverse, weight)
     elif weight is not None:
-        g = _times(g, weight)
+        g = own = _times(g, weight)
     slope = _sums_of_products(g, y, rows, factor) / -rows.number
     mean = _sums(g, rows, factor) / -rows.number if centred else None
-    out = _times(g, scale)
+    out = _times(g, scale, own)
     _add(out, _times(y, _multiply(slope, inverse)), out)
     if mean is not None:
         _plus(out, _multiply(mean, inverse), out)
