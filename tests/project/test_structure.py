@@ -40,7 +40,7 @@ BUDGETS = {
     ("distributed",): 1_372,
     ("nn", "optim"): 10_754,
     ("torch",): 1_800,
-    ("numpy",): 710,
+    ("numpy",): 700,
     ("hips",): 351,
     ("running",): 131,
     ("scipy",): 2_691,
