@@ -60,7 +60,8 @@ def test_pad(mode, backend):
         if x.ndim == 0 and not isinstance(width, int | tuple):
             width = 0
         found = wg.pad(tensor(x), width, mode)
-        wanted = np.pad(x, width, mode)
+        none = isinstance(width, dict) and not width  # an error of NumPy's before 2.4
+        wanted = np.pad(x, 0 if none else width, mode)
         assert found.dtype == wanted.dtype
         np.testing.assert_array_equal(values(found), wanted)
         gradcheck(lambda x: wg.pad(x, width, mode), [tensor(x, True)], fast_mode=True)
