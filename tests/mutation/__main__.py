@@ -26,7 +26,7 @@ KILLED, SURVIVED = "killed", "survived"
 OTHERS = {
     *(f"wengert/backends/{name}.py" for name in ("cupy", "dask", "dask_linalg", "fused", "jax")),
     *(f"wengert/backends/{name}.py" for name in ("keys", "ndonnx", "torch")),
-    *(f"wengert/export/{name}.py" for name in ("__init__", "exporting", "graph", "lengths")),
+    *(f"wengert/export/{name}.py" for name in ("__init__", "exporting", "graph")),
     *(f"wengert/export/{name}.py" for name in ("recording", "sizes")),
     *(f"wengert/distributed/{name}.py" for name in ("averaging", "carriers", "gloo", "launch")),
     *(f"wengert/distributed/{name}.py" for name in ("mpi", "nccl", "training")),
