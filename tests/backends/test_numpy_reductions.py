@@ -212,3 +212,16 @@ def test_a_compiled_sweep_looks_at_the_order_of_the_cotangent_that_it_gets() -> 
             )
             for ours, theirs in zip(found, expected, strict=True):
                 assert ours.numpy().tobytes() == theirs.numpy().tobytes()
+
+
+def test_large_sums_and_products_stay_in_the_range_where_numpys_do() -> None:
+    big, tall = 1.2e308, np.ones((200, 1024))
+    tall[:, 0], tall[:, 1:] = 0.02, 50 ** (1 / 1023)
+    for x in (np.tile([big, -big / 2, -big / 2], 13_333), np.tile([2.0, 0.5], 1 << 17), tall):
+        y = wg.asarray(x)
+        pairs = [(wg.sum(y), np.sum(x)), (wg.mean(y), np.mean(x))]
+        if x.max() < big:
+            pairs.append((wg.prod(y, keepdims=True), np.prod(x, keepdims=True)))
+        for found, wanted in pairs:
+            assert found.shape == wanted.shape
+            np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-13)

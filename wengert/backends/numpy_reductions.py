@@ -160,7 +160,8 @@ def sum_over(x: Any, axis: Any, keepdims: bool, *, out: Any = None) -> Any:
     into = out if out is None or shape is None else out.reshape(made, copy=False)
     one = ones(length if over != "all" else 1, x.dtype)
     if over == "all":
-        found = _add(fold(x, _sums_of_rows), out=into)
+        found = unwarned(fold, x, _sums_of_rows)  # whose pieces may overflow, and not the sum
+        found = _add(found if math.isfinite(np.vdot(found, found)) else x.reshape(-1), out=into)
     elif over in ("rows", "long"):
         # BLAS also computes with what lies beside short rows, and its warnings tell of that.
         found = unwarned(x.dot if over == "rows" else partial(_vecdot, x), one, into)
