@@ -225,3 +225,12 @@ def test_large_sums_and_products_stay_in_the_range_where_numpys_do() -> None:
         for found, wanted in pairs:
             assert found.shape == wanted.shape
             np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-13)
+
+
+def test_the_zero_of_an_extreme_is_numpys_and_that_of_programs() -> None:
+    compiled = wg.compile(lambda x: (wg.max(x), wg.min(x)))
+    for x in ([1.0, 2.0, 3.0], [1.0, 2.0, 3.0], [-0.0, 0.0, 0.0], [0.0, -0.0]):
+        y = wg.asarray(x)
+        for found in ((wg.max(y), wg.min(y)), compiled(y)):
+            wanted = np.max(x), np.min(x)
+            assert [str(a.item()) for a in found] == [str(a.item()) for a in wanted]

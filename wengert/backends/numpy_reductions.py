@@ -177,18 +177,15 @@ def sum_over(x: Any, axis: Any, keepdims: bool, *, out: Any = None) -> Any:
 
 def max_over(x: Any, axis: Any = None, keepdims: bool = False, *, out: Any = None) -> Any:
     """The largest numbers over axes."""
-    return _extreme(_max, "argmax", x, axis, keepdims, out)
+    return _extreme(_max, x, axis, keepdims, out)
 
 
 def min_over(x: Any, axis: Any = None, keepdims: bool = False, *, out: Any = None) -> Any:
     """The smallest numbers over axes."""
-    return _extreme(_min, "argmin", x, axis, keepdims, out)
+    return _extreme(_min, x, axis, keepdims, out)
 
 
-def _extreme(reduce: Any, place: str, x: Any, axis: Any, keepdims: bool, out: Any) -> Any:
-    if axis is None and x.size <= LONGEST and not keepdims and out is None:
-        flat = x.reshape(-1)
-        return flat[getattr(flat, place)()]
+def _extreme(reduce: Any, x: Any, axis: Any, keepdims: bool, out: Any) -> Any:
     how = short_rows(x, axis, keepdims)
     if how is None or not x.flags.c_contiguous:
         return reduce(x, axis=axis, keepdims=keepdims, out=out)
