@@ -358,7 +358,8 @@ def _total(x: Any, axis: tuple[int, ...]) -> Any:
     """The sum of each row, likewise, of numbers from 0 to 1: BLAS has nothing to warn of."""
     if _is_row(x, axis):
         return x.reshape(-1).dot(ones(x.size, x.dtype))
-    if axis == (x.ndim - 1,) and x.shape[-1] <= FEW_SQUARES and x.dtype.char in "fd":
+    few = x.size <= FEW_SQUARES or LONGEST < x.shape[-1] <= FEW_SQUARES
+    if few and axis == (x.ndim - 1,) and x.dtype.char in "fd":
         return _vecdot(x, ones(x.shape[-1], x.dtype), keepdims=True)
     if x.ndim > 1 and x.dtype.char in "fd":
         return sum_over(x, axis, True)
