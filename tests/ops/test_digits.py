@@ -232,6 +232,7 @@ APART = {
     "F.rms_norm": "eps is the dtype's own",
     "F.layer_norm": "sums of elements less their mean",
     "F.group_norm": "likewise",
+    "F.instance_norm": "likewise",
     "F.normalize": "directions less their projections, of mixed size",
     "F.cosine_similarity": "likewise",
     "F.interpolate": "cubic weights of both signs",

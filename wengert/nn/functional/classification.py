@@ -9,6 +9,7 @@ from wengert.interpreters.lifted import lifted
 from wengert.nn.functional.define import (
     Reduction,
     check_reduction,
+    detach,
     look,
     reduce_losses,
     single_precision,
@@ -16,6 +17,7 @@ from wengert.nn.functional.define import (
 from wengert.nn.functional.softmaxes import log_softmax
 from wengert.nn.kernels import numpy_classification as numpy_classification
 from wengert.ops.axes import number
+from wengert.ops.euclidean import factor_of
 from wengert.ops.shares import by_float32
 from wengert.tape.grad_mode import recording
 from wengert.tape.marks import off_tape
@@ -274,6 +276,7 @@ def nll_loss(
             f"{tuple(x.shape)}"
         )
     ignore_index = number(ignore_index, "nll_loss", "ignore_index")
+    weight = _scale_weights(weight, reduction)
     labels = _class_indices("nll_loss", x, labels)
     return _reduce(*_likelihoods(x, labels, weight, ignore_index), reduction)
 
@@ -338,6 +341,16 @@ def _likelihoods(
     return ops.where(valid, losses, 0.0), ops.sum(weights)
 
 
+def _scale_weights(weight: Any, reduction: str) -> Any:
+    """Weights, and for a mean a power of two times them: the square of their sum is in range."""
+    if weight is None or reduction != "mean":
+        return weight
+    w = wrapped(weight)
+    if w.ndim != 1 or not w.size or not w.dtype.inexact:
+        return w
+    return ops.multiply(w, factor_of(ops, ops.abs(detach(w)), (0,)))
+
+
 def _class_weights(x: Tensor, weight: Any, axis: int) -> Tensor:
     w = wrapped(weight)
     if tuple(w.shape) != (x.shape[axis],):
@@ -363,6 +376,7 @@ def _weighted(
 ) -> Tensor:
     axis = min(1, logits.ndim - 1)
     x = log_softmax(logits, axis)
+    weight = _scale_weights(weight, reduction)
     losses, total = _likelihoods(x, target, weight, ignore_index)
     if label_smoothing:
         spread = x
