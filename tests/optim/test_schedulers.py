@@ -74,6 +74,12 @@ COMBINED = {
         ],
         [12],
     ),
+    "cycle first": lambda lib, o: lib.SequentialLR(
+        o, [lib.OneCycleLR(o, 0.5, 20, cycle_momentum=False), lib.ExponentialLR(o, 0.9)], [10]
+    ),
+    "cycle after warming up": lambda lib, o: lib.SequentialLR(
+        o, [lib.LinearLR(o, 0.1, total_iters=5), lib.OneCycleLR(o, [0.5, 1.0], 60)], [5]
+    ),
 }
 
 
@@ -596,6 +602,18 @@ def test_bad_input(make: Any, error: type[Exception], match: str) -> None:
     with pytest.raises(error, match=match):
         make(optimiser)
     assert [group["lr"] for group in optimiser.param_groups] == [0.1, 0.05]
+
+
+def test_schedules_of_other_initial_rates_are_not_joined() -> None:
+    """PyTorch's keep the rates that they began with, and some of the first go by new ones."""
+    optimiser = ours()
+    first = lr_scheduler.LambdaLR(optimiser, lambda step: 0.9**step)
+    cycle = lr_scheduler.OneCycleLR(optimiser, [0.5, 1.0], 9)
+    for order in ([first, cycle], [cycle, first]):
+        with pytest.raises(ValueError, match=r"LambdaLR was made for .*\[0\.1, 0\.05\].*0\.02"):
+            lr_scheduler.SequentialLR(optimiser, order, [3])
+    first.base_lrs = [0.5, 0.25]
+    assert lr_scheduler.SequentialLR(optimiser, [first, cycle], [3]).rates(1) == [0.45, 0.225]
 
 
 def test_no_momentum_to_cycle() -> None:

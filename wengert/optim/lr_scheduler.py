@@ -249,8 +249,9 @@ class OneCycleLR(Schedule):
 
     The largest rate ``max_lr`` may be a list for the groups. There are ``total_steps``, or
     ``epochs`` times ``steps_per_epoch``; the rate grows in the part ``pct_start`` of them. The
-    largest rate is ``div_factor`` times the first one, and that ``final_div_factor`` times the
-    last. With ``cycle_momentum`` the momentum, or :math:`\beta_1`, goes the opposite way.
+    largest rate is ``div_factor`` times the first one, which becomes ``"initial_lr"``, and that
+    ``final_div_factor`` times the last. With ``cycle_momentum`` the momentum, or :math:`\beta_1`,
+    goes the opposite way.
 
     Examples
     --------
@@ -283,7 +284,14 @@ class OneCycleLR(Schedule):
             raise ValueError(f"anneal_strategy is 'cos' or 'linear', not {self.anneal_strategy!r}")
         if self.cycle_momentum and not {"momentum", "betas"} & self.optimizer.defaults.keys():
             raise ValueError("with cycle_momentum the optimizer needs momentum or beta1")
+        begins = self.last_epoch == -1
         super().__post_init__()
+        if begins:  # schedules that are joined with this one begin at its first rate
+            for group, top in zip(self.optimizer.param_groups, self._largest(), strict=True):
+                group["initial_lr"] = top / self.div_factor
+
+    def _largest(self) -> list[float]:
+        return spread_over_groups("max_lr", self.optimizer, self.max_lr)
 
     def _interpolate(self, first: float, top: float, last: float, step: Any) -> Any:
         """A number that goes to another one and on to a last one, in a step."""
@@ -299,11 +307,10 @@ class OneCycleLR(Schedule):
         return b + (a - b) * (_cosine_factor(part) if self.anneal_strategy == "cos" else 1 - part)
 
     def get_lr(self) -> list[Any]:
-        largest = spread_over_groups("max_lr", self.optimizer, self.max_lr)
-        firsts = [rate / self.div_factor for rate in largest]
+        pairs = [(top / self.div_factor, top) for top in self._largest()]
         return [
             self._interpolate(first, top, first / self.final_div_factor, self.last_epoch)
-            for first, top in zip(firsts, largest, strict=True)
+            for first, top in pairs
         ]
 
     def _set_momenta(self, step: Any) -> None:
@@ -342,6 +349,13 @@ class SequentialLR(Schedule):
                 raise ValueError(
                     "SequentialLR joins functions of the step, of the same optimizer, and was "
                     f"given another {type(part).__name__}"
+                )
+        for part in schedulers:
+            warm = part is schedulers[0] and isinstance(part, LinearLR | ConstantLR)
+            if not (warm or isinstance(part, OneCycleLR) or part._began == self.base_lrs):
+                raise ValueError(
+                    f"{type(part).__name__} was made for the initial rates {[*part._began]}, which "
+                    f"are {[*self.base_lrs]} now; make it after what sets them, such as OneCycleLR"
                 )
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(

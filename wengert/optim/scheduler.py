@@ -57,6 +57,8 @@ class LRScheduler:
                 group.setdefault("initial_lr", group["lr"])
         self.last_epoch = last_epoch + 1
         self.rates(self.last_epoch)  # errors come before anything has changed
+        #: What the initial rates were when this schedule was made.
+        self._began = self.base_lrs
         # Lists of the optimiser, by which its schedules know of each other.
         self._factors, self._rates = optimizer._factors, optimizer._rates
         if not self._rates:
@@ -87,7 +89,7 @@ class LRScheduler:
     def base_lrs(self, rates: Any) -> None:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             group["initial_lr"] = rate
-        self._factors[:] = [self._own]
+        self._began, self._factors[:] = self.base_lrs, [self._own]
         self._set(self.rates(self.last_epoch))
 
     @property
