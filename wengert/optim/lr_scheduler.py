@@ -74,6 +74,8 @@ class StepLR(Schedule):
     step_size: int
     gamma: float = 0.1
 
+    _positive = ("step_size",)
+
     def lr_factor(self, step: Any) -> Any:
         return self.gamma ** (step // self.step_size)
 
@@ -207,6 +209,8 @@ class CosineAnnealingLR(Schedule):
     T_max: int
     eta_min: float = 0.0
 
+    _positive = ("T_max",)
+
     def lr_factor(self, step: Any) -> Any:
         return _cosine_factor(step / self.T_max)
 
@@ -228,7 +232,7 @@ class CosineAnnealingWarmRestarts(Schedule):
     T_mult: int = 1
     eta_min: float = 0.0
 
-    _positive = ("T_0", "T_mult")
+    _counts = ("T_0", "T_mult")
 
     def lr_factor(self, step: Any) -> Any:
         if self.T_mult == 1:
@@ -273,7 +277,8 @@ class OneCycleLR(Schedule):
     div_factor: float = 25.0
     final_div_factor: float = 1e4
 
-    _replaces, _positive, _fractions = True, ("total_steps",), ("pct_start",)
+    _replaces, _counts, _fractions = True, ("total_steps",), ("pct_start",)
+    _positive = ("div_factor", "final_div_factor")
 
     def __post_init__(self) -> None:
         if self.total_steps is None:

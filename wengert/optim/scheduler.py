@@ -213,15 +213,17 @@ class Schedule(LRScheduler):
     _: KW_ONLY
     last_epoch: int = -1
 
-    #: The parameters that are above 0, and those from 0 to 1.
+    #: The parameters that are above 0, whole numbers above 0, and those from 0 to 1.
     _positive: ClassVar[tuple[str, ...]] = ()
+    _counts: ClassVar[tuple[str, ...]] = ()
     _fractions: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         check_constants(self)
-        for name in self._positive:
-            if not getattr(self, name) > 0:
-                raise ValueError(f"Expected positive {name}, but got {getattr(self, name)}")
+        for name in (*self._positive, *self._counts):
+            value, whole = getattr(self, name), "integer " * (name in self._counts)
+            if not value > 0 or (whole and value % 1):
+                raise ValueError(f"Expected positive {whole}{name}, but got {value}")
         for name in self._fractions:
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"Expected {name} from 0 to 1, but got {getattr(self, name)}")
