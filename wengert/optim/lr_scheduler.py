@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from wengert.ops.hints import list_public
+from wengert.ops.hints import Refusing, list_public
 from wengert.optim.scheduler import (
     LRScheduler,
     ReduceLROnPlateau,
@@ -245,7 +245,7 @@ class CosineAnnealingWarmRestarts(Schedule):
 
 
 @dataclass(repr=False, eq=False)
-class OneCycleLR(Schedule):
+class OneCycleLR(Schedule, Refusing):
     r"""One wave of the rate, up to a large one and down to nearly zero, with a step for each batch.
 
     Smith and Topin, "Super-convergence: very fast training of neural networks using large learning
