@@ -355,7 +355,6 @@ class SequentialLR(Schedule):
                     "SequentialLR joins functions of the step, of the same optimizer, and was "
                     f"given another {type(part).__name__}"
                 )
-        for part in schedulers:
             warm = part is schedulers[0] and isinstance(part, LinearLR | ConstantLR)
             if not (warm or isinstance(part, OneCycleLR) or part._began == self.base_lrs):
                 raise ValueError(

@@ -10,11 +10,6 @@ from wengert.nn.conversion import check_constant
 from wengert.optim.optimizer import Optimizer
 
 
-def _differ(x: Any, y: Any) -> bool:
-    """Whether two rates differ by more than rounding: PyTorch's recursions round otherwise."""
-    return bool(abs(x - y) > 1e-9 * abs(y))
-
-
 class LRScheduler:
     """The base of the schedules: after each epoch, or each batch, `step` sets the rates.
 
@@ -163,7 +158,8 @@ class LRScheduler:
             return ""
         here: Any = self._combine(self.last_epoch)  # the optimiser may have been loaded since
         for i, (group, now, new) in enumerate(zip(groups, here, found, strict=True)):
-            if _differ(group["lr"], now) and _differ(group["lr"], new):
+            # By more than rounding: PyTorch's recursions round otherwise.
+            if all(abs(group["lr"] - rate) > 1e-9 * abs(rate) for rate in (now, new)):
                 return (
                     f"has set the rate of group {i} to {now} in step {self.last_epoch}, and it is "
                     f"{group['lr']} now. If the optimizer was loaded, load the schedule, too"
