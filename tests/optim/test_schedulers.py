@@ -568,6 +568,7 @@ def test_a_group_that_is_added_needs_its_initial_rate() -> None:
         (lambda o: lr_scheduler.OneCycleLR(o, 1.0, 0), ValueError, "total_steps, but got 0"),
         (lambda o: lr_scheduler.OneCycleLR(o, 1.0, None, 2, 0), ValueError, "got 0"),
         (lambda o: lr_scheduler.OneCycleLR(o, 1.0, 9, pct_start=2.0), ValueError, "pct_start"),
+        (lambda o: lr_scheduler.OneCycleLR(o, 1.0, 10, pct_start=0.1), ValueError, "a phase none"),
         (lambda o: lr_scheduler.OneCycleLR(o, 1.0, 9, anneal_strategy="x"), ValueError, "not .x"),
         (lambda o: lr_scheduler.OneCycleLR(o, [1.0], 9), ValueError, "^max_lr must have"),
         (lambda o: lr_scheduler.ReduceLROnPlateau(o, "x"), ValueError, "not 'x' and 'rel'"),

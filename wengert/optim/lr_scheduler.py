@@ -308,6 +308,8 @@ class OneCycleLR(Schedule, Refusing):
         peak = self.pct_start * count - 1
         ends = (0.0, peak, first, top) if step <= peak else (peak, count - 1, top, last)
         begin, end, a, b = ends
+        if begin == end:
+            raise ValueError(f"pct_start={self.pct_start} of {count} steps leaves a phase none")
         part = (step - begin) / (end - begin)
         return b + (a - b) * (_cosine_factor(part) if self.anneal_strategy == "cos" else 1 - part)
 
