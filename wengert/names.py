@@ -477,6 +477,19 @@ KEYWORDS: Final = {
             ("kdim", "vdim"), "project keys and values to embed_dim by nn.Linear first"
         ),
     },
+    "OneCycleLR": {
+        "three_phase": "which adds a phase down to the first rate: leave it out, or join schedules "
+        "by wg.optim.lr_scheduler.SequentialLR",
+    },
+    "Stored": {
+        **dict.fromkeys(
+            ("size_average", "reduce"),
+            'which "reduction" has replaced: give that as "mean", "sum" or "none"',
+        ),
+        "return_indices": "which gives positions: leave it out, or take wg.argmax of each window",
+        "divisor_override": "which divides sums: multiply the result by the window's size over it",
+        "recompute_scale_factor": "which makes scales of the result's size: give size= instead",
+    },
     "transforms": {"argnum": "which is HIPS/autograd's: write argnums="},
     "DataLoader": dict.fromkeys(
         (

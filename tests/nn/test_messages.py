@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert import nn
+from wengert import nn, optim
+from wengert.nn import functional as F
 
 
 def layer() -> nn.Linear:
@@ -99,6 +100,19 @@ class Bare(nn.Module):
                 ("RNN", "dropout", partial(nn.RNN, 3, 4)),
                 ("LSTM", "dropout", partial(nn.LSTM, 3, 4)),
                 ("GRU", "dropout", partial(nn.GRU, 3, 4)),
+            )
+        ],
+        *[
+            (partial(make, **{name: True}), f"takes no {name}, which ")
+            for name, make in (
+                ("size_average", nn.CrossEntropyLoss),
+                ("reduce", nn.MSELoss),
+                ("size_average", F.nll_loss),
+                ("reduce", F.binary_cross_entropy),
+                ("return_indices", partial(nn.MaxPool2d, 2)),
+                ("divisor_override", partial(nn.AvgPool2d, 2)),
+                ("recompute_scale_factor", partial(nn.Upsample, 2)),
+                ("three_phase", partial(optim.lr_scheduler.OneCycleLR, None, 1.0, 9)),
             )
         ],
         (lambda: nn.MSELoss(reduction="avg")(wg.ones(2), wg.ones(2)), "'mean', 'sum' or 'none'"),

@@ -229,6 +229,20 @@ def test_variances_of_half_precision_are_averaged_in_single(
     np.testing.assert_allclose(out, (np.array([300, -400]) - mean) / variance**0.5, rtol=2e-3)
 
 
+@pytest.mark.parametrize("training", [False, True])
+def test_averages_wider_than_half_precision(training: bool) -> None:
+    """The result is of the input's dtype, and rounded once."""
+    layer = nn.BatchNorm1d(3, affine=False, dtype="float32").train(training)
+    layer.running_mean.fill_(0.3), layer.running_var.fill_(1e-6)
+    x = wg.asarray([[1.0, 2.0, 3.0], [1.5, 1.0, 7.0]], dtype="float16").requires_grad_()
+    wide = x.detach().to(wg.float64).requires_grad_()
+    out, exact = layer(x), layer.double()(wide)
+    assert out.dtype == wg.float16
+    np.testing.assert_allclose(out.detach().numpy(), exact.detach().numpy(), rtol=6e-4)
+    (out * 2).sum().backward(), (exact * 2).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), wide.grad.numpy(), rtol=1e-3, atol=1e-2)
+
+
 def test_half_precision_counts_more_batches_than_its_range() -> None:
     layer = nn.BatchNorm1d(1, momentum=None).half()
     layer.num_batches_tracked.fill_(70_000)
@@ -357,6 +371,10 @@ def test_normalize_is_pytorchs(p: float, dim: Any) -> None:
     assert F.normalize(wg.zeros((2, 2))).tolist() == [[0, 0], [0, 0]]
 
 
+#: For three channels, of two dtypes.
+AVERAGES = wg.zeros(3, dtype="float32"), wg.ones(3, dtype="float64")
+
+
 @pytest.mark.whole
 @pytest.mark.parametrize(
     ("call", "message"),
@@ -372,7 +390,11 @@ def test_normalize_is_pytorchs(p: float, dim: Any) -> None:
         (lambda: nn.InstanceNorm2d(3, track_running_stats=True), "leave track_running_stats out"),
         (lambda: F.instance_norm(wg.ones((2, 3, 4)), wg.zeros(3)), "positional"),
         (lambda: F.batch_norm(wg.ones((2, 3)), None, None), "when training=False, and got None"),
-        (lambda: F.batch_norm(wg.ones((2, 3)), wg.ones(2), wg.ones(3)), "contain 3 elements"),
+        (lambda: F.batch_norm(wg.ones((2, 3)), wg.ones(2), wg.ones(3)), r"mean of shape \(3,\)"),
+        *(
+            (lambda t=t: F.batch_norm(wg.ones((2, 3)), *AVERAGES, training=t), "var of float64")
+            for t in (False, True)
+        ),
         (lambda: F.layer_norm(wg.ones((2, 3)), 3, wg.ones(2)), r"a weight of shape \(3,\)"),
         (lambda: nn.LayerNorm(3)(wg.ones((2, 3), dtype=wg.float64)), r"module.to\(wg.float64\)"),
         (lambda: F.rms_norm(wg.ones((2, 3), dtype=wg.int64), 3), "real floating input, not one"),

@@ -342,6 +342,32 @@ def test_what_users_and_pytorch_note_in_groups_is_loaded() -> None:
     np.testing.assert_allclose(ours.state[p]["exp_avg"], 0.1, rtol=1e-6)
 
 
+@pytest.mark.oracle
+@pytest.mark.parametrize("start", [1.0, 1 + 2j])
+@pytest.mark.parametrize(
+    "name", ["SGD", "Adam", "Adamax", "NAdam", "RAdam", "RMSprop", "Adagrad", "Adadelta"]
+)
+def test_pytorchs_state_of_a_single_number_goes_on(name: str, start: complex) -> None:
+    """Its counters are arrays of the parameter's shape."""
+    torch = pytest.importorskip("torch")
+    w = torch.tensor(start, dtype=torch.complex128 if start.imag else torch.float64)
+    w.requires_grad_()
+    options = {"momentum": 0.9} if name == "SGD" else {}
+    theirs = getattr(torch.optim, name)([w], lr=0.1, **options)
+    for step in range(6):
+        if step == 3:
+            p = nn.Parameter(wg.asarray(w.detach().numpy().copy()))
+            ours = getattr(optim, name)([p], lr=0.1, **options)
+            ours.load_state_dict(theirs.state_dict())
+        w.grad = w.detach() / (step + 1)
+        if step >= 3:
+            p.grad = wg.asarray(w.grad.numpy())
+            ours.step()
+        theirs.step()
+    np.testing.assert_allclose(values(p), w.detach().numpy(), rtol=1e-8)
+    assert all(not hasattr(ours.state[p].get(n), "dtype") for n in ("step", "mu_product"))
+
+
 def test_pickle_and_deepcopy_together_with_the_model() -> None:
     net = network()
     optimiser = optim.Adam(net.parameters())

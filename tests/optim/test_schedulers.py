@@ -74,6 +74,12 @@ COMBINED = {
         ],
         [12],
     ),
+    "cycle first": lambda lib, o: lib.SequentialLR(
+        o, [lib.OneCycleLR(o, 0.5, 20, cycle_momentum=False), lib.ExponentialLR(o, 0.9)], [10]
+    ),
+    "cycle after warming up": lambda lib, o: lib.SequentialLR(
+        o, [lib.LinearLR(o, 0.1, total_iters=5), lib.OneCycleLR(o, [0.5, 1.0], 60)], [5]
+    ),
 }
 
 
@@ -555,8 +561,6 @@ def test_a_group_that_is_added_needs_its_initial_rate() -> None:
     [
         (lambda o: lr_scheduler.LambdaLR(o, [abs]), ValueError, "^lr_lambda must .*1 values"),
         (lambda o: lr_scheduler.LambdaLR(o, 0.5), TypeError, "not callable"),
-        (lambda o: lr_scheduler.StepLR(o, 0), ZeroDivisionError, "zero"),
-        (lambda o: lr_scheduler.CosineAnnealingLR(o, 0), ZeroDivisionError, "zero"),
         (lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 0), ValueError, "T_0.*got 0"),
         (lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 1, 0), ValueError, "T_mult"),
         (lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 1).step(-1), ValueError, "negative"),
@@ -564,6 +568,7 @@ def test_a_group_that_is_added_needs_its_initial_rate() -> None:
         (lambda o: lr_scheduler.OneCycleLR(o, 1.0, 0), ValueError, "total_steps, but got 0"),
         (lambda o: lr_scheduler.OneCycleLR(o, 1.0, None, 2, 0), ValueError, "got 0"),
         (lambda o: lr_scheduler.OneCycleLR(o, 1.0, 9, pct_start=2.0), ValueError, "pct_start"),
+        (lambda o: lr_scheduler.OneCycleLR(o, 1.0, 10, pct_start=0.1), ValueError, "a phase none"),
         (lambda o: lr_scheduler.OneCycleLR(o, 1.0, 9, anneal_strategy="x"), ValueError, "not .x"),
         (lambda o: lr_scheduler.OneCycleLR(o, [1.0], 9), ValueError, "^max_lr must have"),
         (lambda o: lr_scheduler.ReduceLROnPlateau(o, "x"), ValueError, "not 'x' and 'rel'"),
@@ -596,6 +601,18 @@ def test_bad_input(make: Any, error: type[Exception], match: str) -> None:
     with pytest.raises(error, match=match):
         make(optimiser)
     assert [group["lr"] for group in optimiser.param_groups] == [0.1, 0.05]
+
+
+def test_schedules_of_other_initial_rates_are_not_joined() -> None:
+    """PyTorch's keep the rates that they began with, and some of the first go by new ones."""
+    optimiser = ours()
+    first = lr_scheduler.LambdaLR(optimiser, lambda step: 0.9**step)
+    cycle = lr_scheduler.OneCycleLR(optimiser, [0.5, 1.0], 9)
+    for order in ([first, cycle], [cycle, first]):
+        with pytest.raises(ValueError, match=r"LambdaLR was made for .*\[0\.1, 0\.05\].*0\.02"):
+            lr_scheduler.SequentialLR(optimiser, order, [3])
+    first.base_lrs = [0.5, 0.25]
+    assert lr_scheduler.SequentialLR(optimiser, [first, cycle], [3]).rates(1) == [0.45, 0.225]
 
 
 def test_no_momentum_to_cycle() -> None:
@@ -663,10 +680,19 @@ def test_a_number_refuses_a_tensor_that_is_differentiated(case: Scheduler) -> No
         ("LinearLR", {"end_factor": -0.5}, "end_factor from 0 to 1"),
         ("ConstantLR", {"factor": 1.5}, "factor from 0 to 1"),
         ("PolynomialLR", {"total_iters": 0}, "positive total_iters"),
+        ("StepLR", {"step_size": 0}, "positive step_size, but got 0"),
+        ("CosineAnnealingLR", {"T_max": 0}, "positive T_max, but got 0"),
+        ("CosineAnnealingWarmRestarts", {"T_0": 5.5}, "positive integer T_0, but got 5.5"),
+        ("CosineAnnealingWarmRestarts", {"T_0": 5, "T_mult": 1.5}, "positive integer T_mult"),
+        ("OneCycleLR", {"max_lr": 1.0, "total_steps": 9.5}, "positive integer total_steps"),
+        *(
+            ("OneCycleLR", {"max_lr": 1.0, "total_steps": 9, name: 0.0}, f"positive {name}")
+            for name in ("div_factor", "final_div_factor")
+        ),
     ],
 )
 def test_numbers_out_of_range(name: str, options: dict[str, Any], text: str) -> None:
-    optimiser = optim.SGD([nn.Parameter(wg.ones(1))], lr=1.0)
+    optimiser = optim.SGD([nn.Parameter(wg.ones(1))], lr=1.0, momentum=0.9)
     with pytest.raises(ValueError, match=text):
         getattr(lr_scheduler, name)(optimiser, **options)
     assert "initial_lr" not in optimiser.param_groups[0]

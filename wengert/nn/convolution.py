@@ -70,7 +70,6 @@ class _Convolution(Affine):
 
 class _Forward(_Convolution):
     def forward(self, input: Any) -> Tensor:
-        """Convolve the input with the weights."""
         padding: Any = self.padding
         if self.padding_mode != "zeros":
             input, padding = F.pad(input, self._margins, cast(Any, self.padding_mode)), 0
@@ -139,7 +138,6 @@ class _Transposed(_Convolution):
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, *more)
 
     def forward(self, input: Any) -> Tensor:
-        """Add up windows of the weights."""
         convolve = (F.conv_transpose1d, F.conv_transpose2d)[self._count - 1]
         more: Any = (self.output_padding, self.groups, self.dilation)
         return convolve(input, self.weight, self.bias, self.stride, self.padding, *more)
@@ -180,7 +178,6 @@ class _Pad(Module):
         self.padding = sizes(padding, 4, type(self).__name__, "padding", -(2**62))
 
     def forward(self, input: Any) -> Tensor:
-        """Add elements at the ends of the last axes."""
         return F.pad(input, self.padding, self._mode)
 
     def extra_repr(self) -> str:

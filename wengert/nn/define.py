@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Final
 
 from wengert.nn import functional as F
 from wengert.nn.module import Module
+from wengert.ops.hints import Refusing
 
 #: What a call of a module takes of its function's parameters; a lone ``x`` is called ``input``.
 _INPUTS: Final = frozenset(
@@ -16,7 +17,7 @@ _INPUTS: Final = frozenset(
 _BUFFERS: Final = ("weight", "pos_weight")
 
 
-class Stored(Module):
+class Stored(Refusing, Module):
     """A module without parameters, which calls a function with the options that it stores."""
 
     _options: ClassVar[tuple[str, ...]] = ()

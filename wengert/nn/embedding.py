@@ -64,13 +64,11 @@ class Embedding(Refusing, Module):
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with no_grad():
-                row = ops.equal(
-                    ops.arange(self.num_embeddings, device=self.weight.device), self.padding_idx
-                )
-                self.weight.copy_(ops.where(ops.expand_dims(row, axis=1), 0, self.weight))
+                rows = ops.arange(self.num_embeddings, device=self.weight.device)
+                row = ops.expand_dims(ops.equal(rows, self.padding_idx), axis=1)
+                self.weight.copy_(ops.where(row, 0, self.weight))
 
     def forward(self, input: Any) -> Tensor:
-        """Look up the rows of indices."""
         return F.embedding(input, self.weight, self.padding_idx)
 
     def extra_repr(self) -> str:

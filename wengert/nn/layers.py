@@ -29,7 +29,6 @@ class Identity(Module):
         pass
 
     def forward(self, input: Any) -> Any:
-        """Return the input."""
         return anew(input) if isinstance(input, Tensor) else input
 
 
@@ -127,7 +126,6 @@ class Unflatten(Module):
         self.unflattened_size = tuple(unflattened_size)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Reshape the input."""
         shape = tuple(input.shape)
         dim = as_axis(self.dim, len(shape), "unflatten")
         lengths = list(self.unflattened_size)
@@ -168,7 +166,6 @@ class PReLU(Module):
         init.constant_(self.weight, self.init)
 
     def forward(self, input: Any) -> Tensor:
-        """Rectify the input."""
         return F.prelu(input, self.weight)
 
     def extra_repr(self) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from wengert.ops.hints import list_public
+from wengert.ops.hints import Refusing, list_public
 from wengert.optim.scheduler import (
     LRScheduler,
     ReduceLROnPlateau,
@@ -73,6 +73,8 @@ class StepLR(Schedule):
 
     step_size: int
     gamma: float = 0.1
+
+    _positive = ("step_size",)
 
     def lr_factor(self, step: Any) -> Any:
         return self.gamma ** (step // self.step_size)
@@ -207,6 +209,8 @@ class CosineAnnealingLR(Schedule):
     T_max: int
     eta_min: float = 0.0
 
+    _positive = ("T_max",)
+
     def lr_factor(self, step: Any) -> Any:
         return _cosine_factor(step / self.T_max)
 
@@ -228,7 +232,7 @@ class CosineAnnealingWarmRestarts(Schedule):
     T_mult: int = 1
     eta_min: float = 0.0
 
-    _positive = ("T_0", "T_mult")
+    _counts = ("T_0", "T_mult")
 
     def lr_factor(self, step: Any) -> Any:
         if self.T_mult == 1:
@@ -241,7 +245,7 @@ class CosineAnnealingWarmRestarts(Schedule):
 
 
 @dataclass(repr=False, eq=False)
-class OneCycleLR(Schedule):
+class OneCycleLR(Schedule, Refusing):
     r"""One wave of the rate, up to a large one and down to nearly zero, with a step for each batch.
 
     Smith and Topin, "Super-convergence: very fast training of neural networks using large learning
@@ -249,8 +253,9 @@ class OneCycleLR(Schedule):
 
     The largest rate ``max_lr`` may be a list for the groups. There are ``total_steps``, or
     ``epochs`` times ``steps_per_epoch``; the rate grows in the part ``pct_start`` of them. The
-    largest rate is ``div_factor`` times the first one, and that ``final_div_factor`` times the
-    last. With ``cycle_momentum`` the momentum, or :math:`\beta_1`, goes the opposite way.
+    largest rate is ``div_factor`` times the first one, which becomes ``"initial_lr"``, and that
+    ``final_div_factor`` times the last. With ``cycle_momentum`` the momentum, or :math:`\beta_1`,
+    goes the opposite way.
 
     Examples
     --------
@@ -272,7 +277,8 @@ class OneCycleLR(Schedule):
     div_factor: float = 25.0
     final_div_factor: float = 1e4
 
-    _replaces, _positive, _fractions = True, ("total_steps",), ("pct_start",)
+    _replaces, _counts, _fractions = True, ("total_steps",), ("pct_start",)
+    _positive = ("div_factor", "final_div_factor")
 
     def __post_init__(self) -> None:
         if self.total_steps is None:
@@ -283,7 +289,14 @@ class OneCycleLR(Schedule):
             raise ValueError(f"anneal_strategy is 'cos' or 'linear', not {self.anneal_strategy!r}")
         if self.cycle_momentum and not {"momentum", "betas"} & self.optimizer.defaults.keys():
             raise ValueError("with cycle_momentum the optimizer needs momentum or beta1")
+        begins = self.last_epoch == -1
         super().__post_init__()
+        if begins:  # schedules that are joined with this one begin at its first rate
+            for group, top in zip(self.optimizer.param_groups, self._largest(), strict=True):
+                group["initial_lr"] = top / self.div_factor
+
+    def _largest(self) -> list[float]:
+        return spread_over_groups("max_lr", self.optimizer, self.max_lr)
 
     def _interpolate(self, first: float, top: float, last: float, step: Any) -> Any:
         """A number that goes to another one and on to a last one, in a step."""
@@ -295,15 +308,16 @@ class OneCycleLR(Schedule):
         peak = self.pct_start * count - 1
         ends = (0.0, peak, first, top) if step <= peak else (peak, count - 1, top, last)
         begin, end, a, b = ends
+        if begin == end:
+            raise ValueError(f"pct_start={self.pct_start} of {count} steps leaves a phase none")
         part = (step - begin) / (end - begin)
         return b + (a - b) * (_cosine_factor(part) if self.anneal_strategy == "cos" else 1 - part)
 
     def get_lr(self) -> list[Any]:
-        largest = spread_over_groups("max_lr", self.optimizer, self.max_lr)
-        firsts = [rate / self.div_factor for rate in largest]
+        pairs = [(top / self.div_factor, top) for top in self._largest()]
         return [
             self._interpolate(first, top, first / self.final_div_factor, self.last_epoch)
-            for first, top in zip(firsts, largest, strict=True)
+            for first, top in pairs
         ]
 
     def _set_momenta(self, step: Any) -> None:
@@ -342,6 +356,12 @@ class SequentialLR(Schedule):
                 raise ValueError(
                     "SequentialLR joins functions of the step, of the same optimizer, and was "
                     f"given another {type(part).__name__}"
+                )
+            warm = part is schedulers[0] and isinstance(part, LinearLR | ConstantLR)
+            if not (warm or isinstance(part, OneCycleLR) or part._began == self.base_lrs):
+                raise ValueError(
+                    f"{type(part).__name__} was made for the initial rates {[*part._began]}, which "
+                    f"are {[*self.base_lrs]} now; make it after what sets them, such as OneCycleLR"
                 )
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(

@@ -293,7 +293,7 @@ class Optimizer(Refusing):
         array = value._array if isinstance(value, Tensor) else value
         if not hasattr(array, "dtype"):
             return value
-        if name == "step" or (not array.shape and param.shape):
+        if name in ("step", "mu_product") or (not array.shape and param.shape):
             return backend_of(array).to_numpy(array).item()
         shape = tuple(array.shape)
         alike = self.elementwise or self.componentwise or len(shape) == param.ndim

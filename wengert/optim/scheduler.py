@@ -10,11 +10,6 @@ from wengert.nn.conversion import check_constant
 from wengert.optim.optimizer import Optimizer
 
 
-def _differ(x: Any, y: Any) -> bool:
-    """Whether two rates differ by more than rounding: PyTorch's recursions round otherwise."""
-    return bool(abs(x - y) > 1e-9 * abs(y))
-
-
 class LRScheduler:
     """The base of the schedules: after each epoch, or each batch, `step` sets the rates.
 
@@ -57,6 +52,8 @@ class LRScheduler:
                 group.setdefault("initial_lr", group["lr"])
         self.last_epoch = last_epoch + 1
         self.rates(self.last_epoch)  # errors come before anything has changed
+        #: What the initial rates were when this schedule was made.
+        self._began = self.base_lrs
         # Lists of the optimiser, by which its schedules know of each other.
         self._factors, self._rates = optimizer._factors, optimizer._rates
         if not self._rates:
@@ -87,7 +84,7 @@ class LRScheduler:
     def base_lrs(self, rates: Any) -> None:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             group["initial_lr"] = rate
-        self._factors[:] = [self._own]
+        self._began, self._factors[:] = self.base_lrs, [self._own]
         self._set(self.rates(self.last_epoch))
 
     @property
@@ -161,7 +158,8 @@ class LRScheduler:
             return ""
         here: Any = self._combine(self.last_epoch)  # the optimiser may have been loaded since
         for i, (group, now, new) in enumerate(zip(groups, here, found, strict=True)):
-            if _differ(group["lr"], now) and _differ(group["lr"], new):
+            # By more than rounding: PyTorch's recursions round otherwise.
+            if all(abs(group["lr"] - rate) > 1e-9 * abs(rate) for rate in (now, new)):
                 return (
                     f"has set the rate of group {i} to {now} in step {self.last_epoch}, and it is "
                     f"{group['lr']} now. If the optimizer was loaded, load the schedule, too"
@@ -211,15 +209,17 @@ class Schedule(LRScheduler):
     _: KW_ONLY
     last_epoch: int = -1
 
-    #: The parameters that are above 0, and those from 0 to 1.
+    #: The parameters that are above 0, whole numbers above 0, and those from 0 to 1.
     _positive: ClassVar[tuple[str, ...]] = ()
+    _counts: ClassVar[tuple[str, ...]] = ()
     _fractions: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         check_constants(self)
-        for name in self._positive:
-            if not getattr(self, name) > 0:
-                raise ValueError(f"Expected positive {name}, but got {getattr(self, name)}")
+        for name in (*self._positive, *self._counts):
+            value, whole = getattr(self, name), "integer " * (name in self._counts)
+            if not value > 0 or (whole and value % 1):
+                raise ValueError(f"Expected positive {whole}{name}, but got {value}")
         for name in self._fractions:
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"Expected {name} from 0 to 1, but got {getattr(self, name)}")

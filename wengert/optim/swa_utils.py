@@ -82,7 +82,6 @@ class AveragedModel(Refusing, Module):
         self.avg_fn, self.use_buffers = avg_fn or _mean, use_buffers
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Compute the copy's result."""
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model: Module) -> None:

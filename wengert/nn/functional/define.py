@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar, cast, get_args
 from wengert import ops
 from wengert.backends import DType, add_composite, backend_of, dtype_of
 from wengert.interpreters.namespaces import differentiable
+from wengert.names import KEYWORDS
 from wengert.ops.shares import wide_argument
 from wengert.tape.node import is_lifted
 from wengert.tape.tensor import Tensor, untracked, wrapped
@@ -99,6 +100,8 @@ def single_precision(loss: L) -> L:
 
     @wraps(loss)
     def call(*given: Any, **options: Any) -> Tensor:
+        for name in KEYWORDS["Stored"].keys() & options:
+            raise TypeError(f"{loss.__name__} takes no {name}, {KEYWORDS['Stored'][name]}")
         x = given[0] if given else options.get(first)
         if x is None or not (hasattr(x, "dtype") and dtype_of(x.dtype).narrow):
             return loss(*given, **options)

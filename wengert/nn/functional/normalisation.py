@@ -21,17 +21,19 @@ Axes = tuple[int, ...]
 
 
 def _fit(name: str, x: Tensor, what: str, given: Any, shape: Axes, beside: Axes) -> Tensor | None:
-    """A weight or a bias, which is of a shape, in another that broadcasts."""
+    """Numbers of a shape, in another that broadcasts; averages may be wider than half precision."""
     if given is None:
         return None
     given, held = wrapped(given), dtype_of(x._array.dtype)
+    own = dtype_of(given._array.dtype)
+    wider = held.narrow and own.name == "float32" and what.startswith("running")
     if tuple(given.shape) != shape:
         raise RuntimeError(
             f"{name} needs a {what} of shape {shape}, and got one of {tuple(given.shape)}"
         )
-    if dtype_of(given._array.dtype) is not held:
+    if own is not held and not wider:
         raise RuntimeError(
-            f"{name} got an input of {held.name} and a {what} of {given.dtype.name}; "
+            f"{name} got an input of {held.name} and a {what} of {own.name}; "
             f"convert the module with module.to(wg.{held.name}), or the input with wg.astype"
         )
     return given if beside == shape else ops.reshape(given, beside)
@@ -169,10 +171,10 @@ def group_norm(
 
 
 def _by_averages(x: Tensor, mean: Any, var: Any, eps: float) -> Tensor:
-    shape = (-1, *[1] * (x.ndim - 2))
-    centred = ops.subtract(x, ops.reshape(mean, shape))
-    scale = ops.divide(1, ops.sqrt(ops.add(ops.reshape(var, shape), eps)))
-    return ops.multiply(centred, ops.astype(scale, x.dtype, copy=False))
+    mean, var = (ops.reshape(wide(ops, y), (-1, *[1] * (x.ndim - 2))) for y in (mean, var))
+    centred = ops.subtract(wide(ops, x), mean)
+    scale = ops.divide(1, ops.sqrt(ops.add(var, eps)))
+    return ops.astype(ops.multiply(centred, scale), x.dtype, copy=False)
 
 
 def _update(
@@ -235,12 +237,9 @@ def batch_norm(
     x = real_floating("batch_norm", input)
     if x.ndim < 2:
         raise RuntimeError(f"batch_norm needs an input (N, C, ...), not one of {tuple(x.shape)}")
-    for what, average in (("running_mean", running_mean), ("running_var", running_var)):
-        if average is not None and tuple(average.shape) != tuple(x.shape[1:2]):
-            raise RuntimeError(
-                f"batch_norm: {what} should contain {x.shape[1]} elements, one for each channel of "
-                f"an input of shape {tuple(x.shape)}, and is of shape {tuple(average.shape)}"
-            )
+    channels = tuple(x.shape[1:2])
+    _fit("batch_norm", x, "running_mean", running_mean, channels, channels)
+    _fit("batch_norm", x, "running_var", running_var, channels, channels)
     eps = number(eps, "batch_norm", "eps")
     weight, bias = _of_channels("batch_norm", x, weight, bias)
     momentum = operand(momentum, x, "batch_norm", "momentum")
