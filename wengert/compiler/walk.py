@@ -79,6 +79,8 @@ _PARTS: list[tuple[type, tuple[str, ...]]] = [
 ]
 #: Classes with a way of their own, of which a user's may have more.
 _EXTENDED = (ModuleType, *GENERATORS, *[kinds for kinds, _ in _PARTS[1:]])
+    (super, ("__thisclass__", "__self__")),
+    (np.vectorize, ("pyfunc", "otypes", "signature", "excluded")),
 
 
 def find_state(
@@ -438,7 +440,7 @@ class _Walk:
             self.fact(name, Identity(x))
             return
         walked, opaque, _ = traits_of(kind)
-        if opaque:
+        if opaque or (kind is np.ufunc and x.__name__.endswith(" (vectorized)")):
             raise TraceError(
                 f"{name} is a {kind.__name__}, into which a compiled function can't look; pass "
                 "what it needs of it as an argument"
