@@ -5,6 +5,7 @@ that it is a method of. It follows functions and methods of the user's that it m
 way, and gives the inputs of programs, and the plain values that calls compare.
 """
 
+import copyreg
 import functools
 import re
 import sys
@@ -61,9 +62,11 @@ __all__ = ["find_state"]
 LARGEST = 10_000
 
 #: Names by which code reads attributes that it does not name.
-_BY_NAME = frozenset(
-    {"getattr", "setattr", "hasattr", "vars", "__dict__", "asdict", "dir", "attrgetter"}
-)
+_BY_NAME = frozenset({
+    *("getattr", "setattr", "hasattr", "vars", "__dict__", "asdict", "dir", "attrgetter"),
+    *("getattr_static", "getmembers", "getmembers_static", "methodcaller", "__getattribute__"),
+    *("__getstate__", "__reduce__", "__reduce_ex__", "astuple"),
+})  # fmt: skip
 #: Names by which code makes objects of the class of others.
 _MAKING = frozenset({"type", "__class__", "replace", "_replace", "copy", "deepcopy"})
 #: Attributes of modules that Wengert reads.
@@ -409,6 +412,8 @@ class _Walk:
                 continue
             self.classes.add(base)
             self.first(base, name)
+            if made or self.every:  # what the first copy of an object keeps
+                copyreg._slotnames(base)  # type: ignore[attr-defined]
             space = vars(base)
             self.names.update(space.get("__match_args__", ()))
             self.state.sizes.append((space, [*space], name))
@@ -519,6 +524,9 @@ def _names(code: CodeType | None) -> frozenset[str]:
     inner = [_names(x) for x in code.co_consts if isinstance(x, CodeType)]
     # Patterns name attributes in tuples.
     texts = [x for x in code.co_consts if type(x) is tuple and all(type(y) is str for y in x)]
+    if not {"format", "format_map"}.isdisjoint(code.co_names):  # of fields such as {0.k}
+        fields = [y for x in code.co_consts if type(x) is str for y in re.findall(r"{[^}!:]*", x)]
+        texts += [tuple(re.findall(r"\.(\w+)", field)) for field in fields]
     return frozenset(code.co_names).union(*inner, *texts)
 
 
