@@ -449,7 +449,7 @@ def _shape(x: Any) -> Any:
     """What is compared of a tuple whose Tensors are replaced."""
     if isinstance(x, Tensor):
         return Tensor
-    if isinstance(x, tuple):
+    if isinstance(x, tuple) and not getattr(x, "__dict__", None):
         return type(x), [*map(_shape, x)]
     return Exact(x) if is_plain(x) else Identity(x)
 

@@ -284,7 +284,8 @@ def same(a: Any, b: Any) -> bool:
     if type(a) in (int, str, bool, bytes):
         return bool(a == b)
     if isinstance(a, tuple):
-        return len(a) == len(b) and all(map(same, a, b))
+        more = getattr(a, "__dict__", None) or getattr(b, "__dict__", None)
+        return not more and len(a) == len(b) and all(map(same, a, b))
     return bool(repr(a) == repr(b))  # which tells 0.0 from -0.0
 
 
