@@ -31,7 +31,6 @@ from wengert.tape.tensor import Tensor
 
 __all__ = [
     "GENERATORS",
-    "MEASURES",
     "NUMBERS",
     "PLAIN",
     "PROGRAMS",
@@ -84,8 +83,6 @@ _CHANGING = (
 )
 #: Types of numbers that may be inputs.
 NUMBERS = (int, float)
-#: What is compared of a container, by the type of what it was.
-MEASURES: dict[type, Callable[[Any], Any]] = {int: len, list: list, frozenset: frozenset}
 #: The attribute in which an object has its compiled methods, which is no state.
 PROGRAMS = "_wengert_programs"
 #: Stands for the absence of an object.

@@ -79,11 +79,11 @@ _PARTS: list[tuple[type, tuple[str, ...]]] = [
     (property, ("fget", "fset", "fdel")),
     (slice, ("start", "stop", "step")),
     (functools.partial, ("func", "args", "keywords")),
+    (super, ("__thisclass__", "__self__")),
+    (np.vectorize, ("pyfunc", "otypes", "signature", "excluded")),
 ]
 #: Classes with a way of their own, of which a user's may have more.
 _EXTENDED = (ModuleType, *GENERATORS, *[kinds for kinds, _ in _PARTS[1:]])
-    (super, ("__thisclass__", "__self__")),
-    (np.vectorize, ("pyfunc", "otypes", "signature", "excluded")),
 
 
 def find_state(
@@ -376,9 +376,9 @@ class _Walk:
         self.check_access(x, name)
         keys = [*x]
         by_name = all(type(key) in PLAIN for key in keys)
-        self.fact(name, (Identity(type(x)), tuple(keys) if by_name else len(keys)))
+        self.fact(name, (Identity(type(x)), Exact(tuple(keys)) if by_name else len(keys)))
         # A defaultdict makes items that are asked for.
-        ordered = (len(keys) > 1 and not numeric) or type(x) is defaultdict
+        ordered = not numeric or type(x) is defaultdict
         self.state.sizes.append((x, keys if ordered else len(keys), name))
         self.shared = {} if id(x) in self.state.growing else self.shared
         for key in keys:
