@@ -531,6 +531,11 @@ HELD: dict[str, tuple[Callable[[], Any], Callable[..., Any], Change]] = {
         lambda x, o: o.logpdf(x),
         lambda o: o.kwds.update(scale=3.0),
     ),
+    "an array of a frozen distribution": (
+        lambda: stats().multivariate_normal(np.zeros(3), np.eye(3)),
+        lambda x, o: o.logpdf(x),
+        lambda o: operator.setitem(o.args[1], (0, 0), 3.0),
+    ),
     "a vectorized function of NumPy's": (
         lambda: np.vectorize(lambda t: t * SCALE),
         lambda x, o: x * float(o(1.0)),
