@@ -174,13 +174,11 @@ def test_a_function_that_raises_where_its_program_does_not():
 class Raises:
     """Raises an error in its third run, of which the compiler sees nothing."""
 
-    __slots__ = ("calls",)
-
     def __init__(self):
-        object.__setattr__(self, "calls", [])
+        globals()["CA" + "LLS"] = []
 
     def __call__(self, x):
-        calls = object.__getattribute__(self, "ca" + "lls")
+        calls = globals()["CA" + "LLS"]
         calls.append(0)
         if len(calls) == 3:
             raise ValueError("in the check")

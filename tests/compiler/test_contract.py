@@ -58,19 +58,17 @@ def test_python_runs_while_recording_and_in_the_check(monkeypatch: pytest.Monkey
 
 
 class Marks:
-    """Counts where the compiler does not look: by a slot that code does not name."""
-
-    __slots__ = ("_count",)
+    """Counts where the compiler does not look: in a global that code does not name."""
 
     def __init__(self) -> None:
-        object.__setattr__(self, "_count", itertools.count())
+        globals()["MAR" + "KS"] = itertools.count()
 
     def append(self, x: int) -> None:
-        next(object.__getattribute__(self, "_" + "count"))
+        next(globals()["MAR" + "KS"])
 
     @property
     def count(self) -> int:
-        return int(repr(object.__getattribute__(self, "_" + "count"))[6:-1])
+        return int(repr(globals()["MAR" + "KS"])[6:-1])
 
 
 def test_a_training_step_is_recorded_once(monkeypatch: pytest.MonkeyPatch) -> None:

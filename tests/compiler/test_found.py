@@ -3,6 +3,7 @@
 import ctypes
 import dataclasses
 import functools
+import inspect
 import json
 import operator
 import random
@@ -154,11 +155,56 @@ class Text(str):  # noqa: SLOT000 -- it has attributes
     pass
 
 
+class Hiding(NamedTuple):
+    a: float
+
+
+class Hidden(Hiding):  # whose objects have attributes
+    k: float
+
+
+def hiding(k: float) -> Any:
+    made = Hidden(1.0)
+    made.k = k
+    return made
+
+
+def text_of_three() -> Any:
+    text: Any = Text("a")
+    text.k = 3.0
+    return text
+
+
+@dataclasses.dataclass(frozen=True)
+class Layer:
+    k: float = dataclasses.field(default=1.0, compare=False)
+
+
+def stats() -> Any:
+    return pytest.importorskip("wengert.scipy.stats", exc_type=ImportError)
+
+
+def in_hooks(x: Any, o: Any) -> Any:
+    x = x.detach().requires_grad_(True)
+    with o:
+        y = wg.sum(x**2)
+    return wg.autograd.grad(y, x)[0]
+
+
 class Plain:
     k = 2.0
 
     def __init__(self, **given: Any) -> None:
         vars(self).update(given)
+
+
+class Base(Plain):
+    def m(self) -> float:
+        return self.k
+
+
+class Above(Base):
+    pass
 
 
 class Twice(wg.nn.Identity):
@@ -475,6 +521,96 @@ HELD: dict[str, tuple[Callable[[], Any], Callable[..., Any], Change]] = {
     ),
     "an attribute of an iterator": (Loader, by_k, to_three),
     "an attribute of a generator": (lambda: with_k(Random(0)), by_k, to_three),
+    "a frozen distribution": (
+        lambda: stats().norm(0.0, 2.0),
+        lambda x, o: o.logpdf(x),
+        lambda o: setattr(o, "args", (0.0, 3.0)),
+    ),
+    "a frozen distribution by keywords": (
+        lambda: stats().norm(loc=0.0, scale=2.0),
+        lambda x, o: o.logpdf(x),
+        lambda o: o.kwds.update(scale=3.0),
+    ),
+    "an array of a frozen distribution": (
+        lambda: stats().multivariate_normal(np.zeros(3), np.eye(3)),
+        lambda x, o: o.logpdf(x),
+        lambda o: operator.setitem(o.args[1], (0, 0), 3.0),
+    ),
+    "a vectorized function of NumPy's": (
+        lambda: np.vectorize(lambda t: t * SCALE),
+        lambda x, o: x * float(o(1.0)),
+        scaled,
+    ),
+    "hooks of what is saved": (
+        lambda: wg.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t * SCALE),
+        in_hooks,
+        scaled,
+    ),
+    "an equal key": (
+        lambda: {Layer(2.0): 1.0},
+        lambda x, o: x * next(iter(o)).k,
+        lambda o: (o.clear(), o.update({Layer(3.0): 1.0})),
+    ),
+    "an equal text as a key": (
+        lambda: {with_k(Text("a")): 1.0},
+        lambda x, o: x * next(iter(o)).k,
+        lambda o: (o.clear(), o.update({text_of_three(): 1.0})),
+    ),
+    "an equal element": (
+        lambda: {Layer(2.0)},
+        lambda x, o: x * next(iter(o)).k,
+        lambda o: (o.clear(), o.add(Layer(3.0))),
+    ),
+    "an equal element of another sign": (
+        lambda: {(0.0,)},
+        lambda x, o: x * np.copysign(1.0, next(iter(o))[0]),
+        lambda o: (o.clear(), o.add((-0.0,))),
+    ),
+    "a key of another type": (
+        lambda: {(1,): 2.0},
+        lambda x, o: x * (2.0 if next(iter(o))[0] is True else 3.0),
+        lambda o: (o.clear(), o.update({(True,): 2.0})),
+    ),
+    "an attribute of an equal tuple": (
+        lambda: [hiding(2.0)],
+        lambda x, o: x * o[0].k,
+        lambda o: first(hiding(3.0))(o),
+    ),
+    "an attribute read statically": (
+        held(kk=2.0),
+        lambda x, o: x * inspect.getattr_static(o, "k" + "k"),
+        lambda o: setattr(o, "kk", 3.0),
+    ),
+    "an attribute among all": (
+        held(kk=2.0),
+        lambda x, o: x * dict(inspect.getmembers(o))["k" + "k"],
+        lambda o: setattr(o, "kk", 3.0),
+    ),
+    "an attribute by the method of object": (
+        held(kk=2.0),
+        lambda x, o: x * object.__getattribute__(o, "k" + "k"),
+        lambda o: setattr(o, "kk", 3.0),
+    ),
+    "an attribute of what is pickled": (
+        held(kk=2.0),
+        lambda x, o: x * o.__getstate__()["k" + "k"],
+        lambda o: setattr(o, "kk", 3.0),
+    ),
+    "an attribute in a format": (
+        held(kk=2.0),
+        lambda x, o: x * float("{0.kk:.3f}".format(o)),  # noqa: UP030, UP032 -- which names no attribute
+        lambda o: setattr(o, "kk", 3.0),
+    ),
+    "a method by its name": (
+        lambda: type("Made", (), {"m": lambda self: 2.0})(),
+        lambda x, o: x * operator.methodcaller("m")(o),
+        lambda o: setattr(type(o), "m", lambda self: 3.0),
+    ),
+    "a method above": (
+        lambda: super(Above, Above()),
+        lambda x, o: x * o.m(),
+        lambda o: setattr(o.__self__, "k", 3.0),
+    ),
     "the order of parameters": (
         Pair,
         lambda x, o: x + next(iter(o.parameters())).detach(),
@@ -482,7 +618,12 @@ HELD: dict[str, tuple[Callable[[], Any], Callable[..., Any], Change]] = {
     ),
 }
 #: Those whose arguments are put together anew, or flattened.
-NOT_GIVEN = {"a replaced dataclass", "an attribute of a tuple", "a pattern by position"}
+NOT_GIVEN = {
+    "a replaced dataclass",
+    "an attribute of a tuple",
+    "a pattern by position",
+    "an attribute of an equal tuple",
+}
 
 
 @pytest.mark.parametrize("given", [False, True], ids=["held", "given"])
@@ -560,6 +701,11 @@ UNSEEN: dict[str, tuple[Callable[[], Any], Callable[..., Any], str]] = {
         lambda: functools.lru_cache(lambda: SCALE),
         lambda x, o: x * o(),
         "pass what it needs",
+    ),
+    "a function of objects": (
+        lambda: np.frompyfunc(lambda t: t * SCALE, 1, 1),
+        lambda x, o: x * o(1.0),
+        "o is a ufunc",
     ),
     "a view of a dict": (lambda: {"k": 2.0}.values(), lambda x, o: x * sum(o), "pass what"),
     "bits of a generator": (
@@ -663,6 +809,24 @@ def test_transforms_answer_with_memory_of_their_own() -> None:
         found += 5
         assert found.tolist() == [6.0, 6.0]
         assert y.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("value", [1.0, X], ids=["a number", "a Tensor"])
+def test_an_equal_key_of_an_argument(value: Any) -> None:
+    run = wg.compile(lambda x, given: x * next(iter(given)).k, check=0)
+    for key in [Layer(2.0)] * 3 + [Layer(3.0)] * 3:
+        assert same_bits(run(X, {key: value}), X * key.k)
+
+
+def test_a_tuple_with_attributes_is_not_replaced() -> None:
+    held: Any = SimpleNamespace(t=hiding(X))
+
+    def replace(x: Any) -> Any:
+        held.t = hiding(held.t[0] * 2)
+        return x
+
+    with pytest.raises(CompileError, match=r"changes held\.t"):
+        wg.compile(replace)(X)
 
 
 def test_containers_with_access_of_their_own_are_refused() -> None:

@@ -191,3 +191,12 @@ def test_a_filled_array_is_returned_by_a_compiled_function(room: Any) -> None:
     for _ in range(3):
         assert run(room.array([1.0, 2.0, 3.0])).tolist() == [1.0, 4.0, 9.0]
     assert "eagerly" not in str(run.report)
+
+
+def test_a_compiled_function_sees_what_a_vectorized_one_reads(room: Any) -> None:
+    scales = [2.0]
+    scaled = room.vectorize(lambda t: t * scales[0])
+    run = wg.compile(lambda x: scaled(x), check=0)
+    for i in range(6):
+        scales[0] = 2.0 + i // 3
+        assert run(wg.ones(2)).tolist() == [scales[0]] * 2

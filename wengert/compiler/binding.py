@@ -5,6 +5,7 @@ changed: a straight line for each, since a loop would cost as much as a small ne
 """
 
 import math
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from types import CodeType
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import selection
-from wengert.compiler.calls import kind_of
+from wengert.compiler.calls import kind_of, same_keys
 from wengert.compiler.capture.recorded import Effect, Recording, Ref, Swept
 from wengert.compiler.emission.spelling import Names, Speller, conditions
 from wengert.compiler.owners import class_of_user
@@ -71,7 +72,7 @@ class Binding:
     ) -> None:
         self._found, self._signature, self._alone = found, signature, alone
         self._read = found.read()
-        named = (has_hooks, kind_of, with_node, same, selection, untracked)
+        named = (has_hooks, kind_of, with_node, same, same_keys, selection, untracked)
         self.names: dict[str, Any] = {
             **{x.__name__: x for x in named},
             "__name__": "wengert.compiled.binding",
@@ -83,6 +84,7 @@ class Binding:
             "another": pool.another,
             "give": pool.give,
             "inference": is_inference_mode_enabled,
+            "is_not": operator.is_not,
             "made": np.zeros,
             "math": math,
             "new": tuple.__new__,
@@ -282,10 +284,12 @@ class Binding:
 
     def _sizes(self) -> None:
         """Compare lengths and keys of containers."""
-        measures = {int: "len({})", list: "[*{}]", frozenset: "{}"}
         for x, size, _ in self._state.sizes:
-            now = measures[type(size)].format(self._bind(x))
-            self._check(f"{now} != {size if type(size) is int else self._bind(size)}")
+            now = self._bind(x)
+            self._check(f"len({now}) != {size if type(size) is int else len(size)}")
+            if type(size) is not int and size:
+                moved = f"any(map(is_not, {now}, {self._bind([*x])}))"
+                self._check(f"{moved} and not same_keys({now}, {self._bind(size)})")
 
     def _of_tensors(self) -> None:
         state, signature = self._state, self._signature
@@ -449,7 +453,7 @@ def _shape(x: Any) -> Any:
     """What is compared of a tuple whose Tensors are replaced."""
     if isinstance(x, Tensor):
         return Tensor
-    if isinstance(x, tuple):
+    if isinstance(x, tuple) and not getattr(x, "__dict__", None):
         return type(x), [*map(_shape, x)]
     return Exact(x) if is_plain(x) else Identity(x)
 

@@ -11,7 +11,7 @@ import numpy as np
 from wengert.backends import backend_of, selection
 from wengert.compiler.owners import class_of_user
 from wengert.compiler.program import order_of
-from wengert.compiler.state import PLAIN, Exact, State, is_array, is_plain, same
+from wengert.compiler.state import PLAIN, Exact, State, is_array, is_plain, leads_on, same
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.ops.data_type import get_default_dtype
 from wengert.tape.grad_mode import is_grad_enabled, is_inference_mode_enabled
@@ -23,6 +23,7 @@ __all__ = [
     "Call",
     "Layout",
     "kind_of",
+    "same_keys",
     "signature_of",
     "tensors_of",
 ]
@@ -103,18 +104,19 @@ class Layout:
         return hash(self.structure.num_leaves)
 
     @cached_property
-    def _classes(self) -> list[type]:
-        found, structures = dict[type, None](), [self.structure]
+    def _held(self) -> list[Any]:
+        found, structures = dict[int, Any](), [self.structure]
         for structure in structures:
             structures += structure.children
             if structure.cls is not None and class_of_user(structure.cls):
-                found[structure.cls] = None
-        return [*found]
+                found[id(structure.cls)] = structure.cls
+            found |= {id(x): x for x in getattr(structure.extra, "inserted", ()) if leads_on(x)}
+        return [*found.values()]
 
     def given(self, leaves: Sequence[Any]) -> Iterator[tuple[str, Any]]:
-        """The leaves, and the user's classes of what they are in, with their names."""
+        """The leaves, and the user's classes and keys of what they are in, with their names."""
         yield from zip(self.names, leaves, strict=True)
-        yield from ((kind.__name__, kind) for kind in self._classes)
+        yield from ((getattr(x, "__name__", "a key"), x) for x in self._held)
 
     @property
     def plain(self) -> bool:
@@ -217,7 +219,18 @@ def _same_layout(a: TreeDef, b: TreeDef) -> bool:
 
 
 def _same_keys(a: Any, b: Any) -> bool:
-    a, b = getattr(a, "inserted", a), getattr(b, "inserted", b)
+    if hasattr(a, "inserted") and hasattr(b, "inserted"):
+        return same_keys(a.inserted, b.inserted)
     if type(a) is tuple and type(b) is tuple:
         return len(a) == len(b) and all(map(_same_keys, a, b))
     return a is b or (same(a, b) if type(a) in PLAIN else type(a) is type(b) and bool(a == b))
+
+
+def same_keys(now: Any, then: Any) -> bool:
+    """Whether as many keys or elements are the same objects, or plain and of equal types."""
+    if isinstance(then, frozenset):
+        known: dict[Any, Any] = {x: x for x in then}
+        then = [known.get(x, known) for x in now] if len(now) == len(then) else ()
+    pairs = zip(now, then, strict=False)
+    alike = all(x is y or (is_plain(x) and same(x, y)) for x, y in pairs)
+    return alike and len(now) == len(then)

@@ -17,11 +17,11 @@ import numpy as np
 
 from wengert.backends import generators, registry
 from wengert.compiler import messages
-from wengert.compiler.calls import tensors_of
+from wengert.compiler.calls import same_keys, tensors_of
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.traced import Traced
 from wengert.compiler.capture.traced_number import TracedNumber
-from wengert.compiler.state import MEASURES, Missing, State, is_array, is_plain, same
+from wengert.compiler.state import Missing, State, is_array, is_plain, same
 from wengert.ops.data_type import get_default_dtype, set_default_dtype
 from wengert.tape.grad_mode import recording, set_recording
 from wengert.tape.hooks import Hooked, has_hooks
@@ -71,7 +71,7 @@ class Before:
                     f"{len(x)}, which a replay would not do. Return what it adds, and add it "
                     "outside"
                 )
-            if MEASURES[type(size)](x) != size:
+            if type(size) is not int and not same_keys(x, size):
                 raise TraceError(f"the compiled function changes the keys of {name}; do it outside")
         for place, held in state.held:
             now = place.get()

@@ -138,7 +138,8 @@ def _leaves(name: str, old: Any, inside: Any, new: Any) -> Iterator[tuple[str, A
     if not isinstance(old, tuple):
         yield name, old, new
         return
-    if type(old) is not type(new) or len(old) != len(new):
+    more = getattr(old, "__dict__", None) or getattr(new, "__dict__", None)
+    if type(old) is not type(new) or len(old) != len(new) or more:
         raise changed(name, old, new)
     for i, (a, b, c) in enumerate(zip(old, inside, new, strict=True)):
         yield from _leaves(f"{name}[{i}]", a, b, c)

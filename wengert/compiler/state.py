@@ -31,7 +31,6 @@ from wengert.tape.tensor import Tensor
 
 __all__ = [
     "GENERATORS",
-    "MEASURES",
     "NUMBERS",
     "PLAIN",
     "PROGRAMS",
@@ -57,7 +56,10 @@ UNCHANGING = (np.generic, np.dtype, DType, range, Decimal, Fraction, date, PureP
 #: Classes of generators of random numbers, whose states can be put back.
 GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
 #: Packages of Wengert whose objects are walked.
-_OWN = tuple(f"wengert.{room}" for room in ("nn", "optim", "amp", "distributed", "func", "data"))
+_OWN = (
+    *[f"wengert.{room}" for room in ("nn", "optim", "amp", "distributed", "func", "data")],
+    *[f"wengert.{room}" for room in ("numpy", "scipy", "torch", "tape.hooks")],
+)
 #: Packages of objects that never change, or that do nothing to a program.
 _STILL = frozenset({
     *("numpy", "builtins", "typing", "types", "re", "pathlib", "enum", "abc", "torch", "jax"),
@@ -73,7 +75,6 @@ _CHANGING = (
         bytearray,
         memoryview,
         np.poly1d,
-        np.vectorize,
         np.void,
         np.ndarray,
         threading.local,
@@ -82,8 +83,6 @@ _CHANGING = (
 )
 #: Types of numbers that may be inputs.
 NUMBERS = (int, float)
-#: What is compared of a container, by the type of what it was.
-MEASURES: dict[type, Callable[[Any], Any]] = {int: len, list: list, frozenset: frozenset}
 #: The attribute in which an object has its compiled methods, which is no state.
 PROGRAMS = "_wengert_programs"
 #: Stands for the absence of an object.
@@ -282,7 +281,8 @@ def same(a: Any, b: Any) -> bool:
     if type(a) in (int, str, bool, bytes):
         return bool(a == b)
     if isinstance(a, tuple):
-        return len(a) == len(b) and all(map(same, a, b))
+        more = getattr(a, "__dict__", None) or getattr(b, "__dict__", None)
+        return not more and len(a) == len(b) and all(map(same, a, b))
     return bool(repr(a) == repr(b))  # which tells 0.0 from -0.0
 
 
@@ -294,7 +294,9 @@ def traits_of(kind: type) -> tuple[bool, bool, bool]:
     """
     mine = class_of_user(kind)
     bases = [base for base in kind.__mro__ if base not in (Module, object)]
-    walked = mine or kind.__module__.startswith(_OWN) or package_of(kind.__module__) not in _STILL
+    # What stands for objects of SciPy's has tables of its own.
+    own = kind.__module__.startswith(_OWN) and not hasattr(kind, "__mro_entries__")
+    walked = mine or own or package_of(kind.__module__) not in _STILL
     written = kind.__dictoffset__ or any("__slots__" in vars(base) for base in bases)
     opaque = walked and not written and not hasattr(kind, "__get__")
     # What is in C, of which a Python class inherits.

@@ -5,6 +5,7 @@ that it is a method of. It follows functions and methods of the user's that it m
 way, and gives the inputs of programs, and the plain values that calls compare.
 """
 
+import copyreg
 import functools
 import re
 import sys
@@ -61,9 +62,11 @@ __all__ = ["find_state"]
 LARGEST = 10_000
 
 #: Names by which code reads attributes that it does not name.
-_BY_NAME = frozenset(
-    {"getattr", "setattr", "hasattr", "vars", "__dict__", "asdict", "dir", "attrgetter"}
-)
+_BY_NAME = frozenset({
+    *("getattr", "setattr", "hasattr", "vars", "__dict__", "asdict", "dir", "attrgetter"),
+    *("getattr_static", "getmembers", "getmembers_static", "methodcaller", "__getattribute__"),
+    *("__getstate__", "__reduce__", "__reduce_ex__", "astuple"),
+})  # fmt: skip
 #: Names by which code makes objects of the class of others.
 _MAKING = frozenset({"type", "__class__", "replace", "_replace", "copy", "deepcopy"})
 #: Attributes of modules that Wengert reads.
@@ -76,6 +79,8 @@ _PARTS: list[tuple[type, tuple[str, ...]]] = [
     (property, ("fget", "fset", "fdel")),
     (slice, ("start", "stop", "step")),
     (functools.partial, ("func", "args", "keywords")),
+    (super, ("__thisclass__", "__self__")),
+    (np.vectorize, ("pyfunc", "otypes", "signature", "excluded")),
 ]
 #: Classes with a way of their own, of which a user's may have more.
 _EXTENDED = (ModuleType, *GENERATORS, *[kinds for kinds, _ in _PARTS[1:]])
@@ -371,9 +376,9 @@ class _Walk:
         self.check_access(x, name)
         keys = [*x]
         by_name = all(type(key) in PLAIN for key in keys)
-        self.fact(name, (Identity(type(x)), tuple(keys) if by_name else len(keys)))
+        self.fact(name, (Identity(type(x)), Exact(tuple(keys)) if by_name else len(keys)))
         # A defaultdict makes items that are asked for.
-        ordered = (len(keys) > 1 and not numeric) or type(x) is defaultdict
+        ordered = not numeric or type(x) is defaultdict
         self.state.sizes.append((x, keys if ordered else len(keys), name))
         self.shared = {} if id(x) in self.state.growing else self.shared
         for key in keys:
@@ -407,6 +412,8 @@ class _Walk:
                 continue
             self.classes.add(base)
             self.first(base, name)
+            if made or self.every:  # what the first copy of an object keeps
+                copyreg._slotnames(base)  # type: ignore[attr-defined]
             space = vars(base)
             self.names.update(space.get("__match_args__", ()))
             self.state.sizes.append((space, [*space], name))
@@ -438,7 +445,7 @@ class _Walk:
             self.fact(name, Identity(x))
             return
         walked, opaque, _ = traits_of(kind)
-        if opaque:
+        if opaque or (kind is np.ufunc and x.__name__.endswith(" (vectorized)")):
             raise TraceError(
                 f"{name} is a {kind.__name__}, into which a compiled function can't look; pass "
                 "what it needs of it as an argument"
@@ -517,6 +524,9 @@ def _names(code: CodeType | None) -> frozenset[str]:
     inner = [_names(x) for x in code.co_consts if isinstance(x, CodeType)]
     # Patterns name attributes in tuples.
     texts = [x for x in code.co_consts if type(x) is tuple and all(type(y) is str for y in x)]
+    if not {"format", "format_map"}.isdisjoint(code.co_names):  # of fields such as {0.k}
+        fields = [y for x in code.co_consts if type(x) is str for y in re.findall(r"{[^}!:]*", x)]
+        texts += [tuple(re.findall(r"\.(\w+)", field)) for field in fields]
     return frozenset(code.co_names).union(*inner, *texts)
 
 

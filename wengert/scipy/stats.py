@@ -167,15 +167,15 @@ class Frozen:
         self.dist, self.args, self.kwds = family, args, keywords
 
     def __getattr__(self, name: str) -> Any:
-        theirs: Any = None
-        if not tensors_in(self.args, self.kwds):
-            theirs = getattr(self.dist._theirs(*self.args, **self.kwds), name)
-            if not callable(theirs):
-                return theirs
+        plain = not tensors_in(self.args, self.kwds)
+        theirs: Any = lambda: getattr(self.dist._theirs(*self.args, **self.kwds), name)
+        ours = name[0] != "_" and name in vars(self.dist)
+        if plain and not ours and not callable(found := theirs()):
+            return found
 
         def call(*args: Any, **keywords: Any) -> Any:
-            if theirs is not None and not tensors_in(args, keywords):
-                return door(f"{self.dist._label}.{name}", theirs)(*args, **keywords)
+            if plain and not tensors_in(args, keywords):
+                return door(f"{self.dist._label}.{name}", theirs())(*args, **keywords)
             if name == "rvs":
                 keywords.update(zip(("size", "random_state"), args, strict=False))
                 args = ()
