@@ -119,8 +119,9 @@ def test_norms_outside_the_range_divide(backend: Backend, compiled: bool) -> Non
             double = dtype == "float64"
             if name == "weight_norm" and dtype != "float16":
                 continue
-            if (name, backend.name) == ("cosine_embedding_loss", "jax") and dtype != "float16":
-                continue  # XLA flushes the reciprocal of the root
+            flushed = name in ("cosine_embedding_loss", "normalize", "cosine_similarity")
+            if flushed and backend.name == "jax" and dtype != "float16":
+                continue  # XLA flushes the reciprocal of the root or of the largest: nan
             run = wg.compile(function) if compiled else function
             right, slope = value_and_slope(function, point, "float64")
             x = wg.asarray(point * scale, dtype=dtype).requires_grad_()
