@@ -60,8 +60,11 @@ def test_pad(mode, backend):
         if x.ndim == 0 and not isinstance(width, int | tuple):
             width = 0
         found = wg.pad(tensor(x), width, mode)
-        none = isinstance(width, dict) and not width  # an error of NumPy's before 2.4
-        wanted = np.pad(x, 0 if none else width, mode)
+        pairs = width
+        if isinstance(width, dict):  # an error of NumPy's before 2.4
+            pairs = [width.get(i, width.get(i - x.ndim, 0)) for i in range(x.ndim)]
+            pairs = [(n, n) if isinstance(n, int) else n for n in pairs]
+        wanted = np.pad(x, pairs, mode)
         assert found.dtype == wanted.dtype
         np.testing.assert_array_equal(values(found), wanted)
         gradcheck(lambda x: wg.pad(x, width, mode), [tensor(x, True)], fast_mode=True)

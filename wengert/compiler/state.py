@@ -295,7 +295,7 @@ def traits_of(kind: type) -> tuple[bool, bool, bool]:
     mine = class_of_user(kind)
     bases = [base for base in kind.__mro__ if base not in (Module, object)]
     # What stands for objects of SciPy's has tables of its own.
-    own = kind.__module__.startswith(_OWN) and not hasattr(kind, "__mro_entries__")
+    own = str(kind.__module__).startswith(_OWN) and not hasattr(kind, "__mro_entries__")
     walked = mine or own or package_of(kind.__module__) not in _STILL
     written = kind.__dictoffset__ or any("__slots__" in vars(base) for base in bases)
     opaque = walked and not written and not hasattr(kind, "__get__")
@@ -306,5 +306,5 @@ def traits_of(kind: type) -> tuple[bool, bool, bool]:
     others = [base for base in bases if not class_of_user(base) and "__dict__" in vars(base)]
     whole = not mine or is_dataclass(kind) or hasattr(kind, "__attrs_attrs__")
     whole |= any(package_of(base.__module__) not in _STILL for base in others)
-    whole |= any(base.__module__.startswith("wengert.") for base in bases)
+    whole |= any(str(base.__module__).startswith("wengert.") for base in bases)
     return walked, opaque or issubclass(kind, _CHANGING), whole
