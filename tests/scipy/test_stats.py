@@ -247,6 +247,9 @@ def test_slopes_at_the_ends_of_supports(name: str, shapes: Any, method: str) -> 
         density = 0.0 if np.isinf(y) else density
         scaled = 0.0 if y in (0, np.inf) else -density * y
         assert found == pytest.approx([density, *(0.0 for _ in shapes), -density, scaled])
+        if y == 0:
+            of_scale = lambda s: getattr(law, method)(place, *shapes, 0.25, s)  # noqa: B023
+            assert float(wg.grad(wg.grad(of_scale))(tensor(2.0))) == 0.0
 
 
 @pytest.mark.parametrize(

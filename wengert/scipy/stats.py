@@ -98,9 +98,11 @@ def _slope(xp: Any, law: Law, at: int, log: Any, x: Any, *rest: Any) -> Any:
         return xp.where(inside & (y < law.high(*shapes)), slope, 0) * xp.exp(power - log)
     if law.pmf is not None:
         return 0 * x
-    density, y = xp.exp(_density(xp, law, x, *rest) - log), _place(xp, law, x, *rest)[2]
-    moves = (y != 0) | (density < math.inf)  # at an end with an infinite density the scale does not
-    return density if at == 0 else -density if at == last else -xp.where(moves, density, 0) * y
+    log, y = _density(xp, law, x, *rest) - log, _place(xp, law, x, *rest)[2]
+    steep = log == math.inf  # at an end of the support, which the scale does not move if it is 0
+    density = xp.where(steep, math.inf, xp.exp(xp.where(steep, 0, log)))
+    scaled = xp.where(steep & (y == 0), 0, density) * y
+    return density if at == 0 else -density if at == last else -scaled
 
 
 def _by(xp: Any, g: Any, given: Any, out: Any, family: str, method: str, index: int) -> Any:
