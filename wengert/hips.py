@@ -221,7 +221,7 @@ def primitive(f_raw: Function) -> Any:
         for at, tree in enumerate(kept[1]):
             if any(isinstance(x, Tensor) and x.dtype.inexact for x in tree_leaves(tree)):
                 if at not in call.vjps:
-                    raise NotImplementedError(f"no rule for argument {at}: give one by defvjp")
+                    raise NotImplementedError(f"{label}: no rule for argument {at}; see defvjp")
                 if maker := call.vjps[at]:
                     found[at] = tree_map(wg.asarray, _conjugate(maker(ans, *args, **keywords)(g)))
         return tuple(found)
@@ -231,9 +231,15 @@ def primitive(f_raw: Function) -> Any:
             return operation(keywords, *args)
         return f_raw(*_plain(args), **keywords)
 
+    def refuse(*given: Any) -> Any:
+        raise NotImplementedError(f"{label} has no forward mode: take make_jvp_reversemode")
+
     call: Any = wraps(f_raw, updated=())(run)
-    operation = wg.custom_vjp(lambda *given: forward(*given)[0], nondiff_argnums=(0,))
+    named: Any = lambda *given: forward(*given)[0]
+    named.__name__ = label = getattr(f_raw, "__name__", type(f_raw).__name__)
+    operation = wg.custom_vjp(named, nondiff_argnums=(0,))
     operation.defvjp(forward, backward)
+    operation.defjvp(refuse)
     call.vjps = {}
     return call
 
@@ -303,15 +309,21 @@ class _Modules(abc.MetaPathFinder, abc.Loader):
     def exec_module(self, module: ModuleType) -> None:
         name = module.__name__.removeprefix(f"{__name__}.")
         found: Any = _MODULES.get(name)
+        if name == "scipy.signal":  # a module of its own: SciPy's room keeps its convolve
+            found = {**vars(import_module("wengert.scipy.signal")), **vars(module)}
+            found["convolve"] = partial(convolve, found["convolve"])
         if isinstance(found, dict):
             vars(module).update(found)
             return
         before, _, last = f"wengert.{name}".rpartition(".")
         found = found or getattr(import_module(before), last, None)  # also what is no module
         sys.modules[module.__name__] = found = found or import_module(f"wengert.{name}")
-        if name == "scipy.signal" and not isinstance(vars(found)["convolve"], partial):
-            found.convolve = partial(convolve, found.convolve)
         vars(found).update(__path__=getattr(found, "__path__", []))  # `import` asks of parts
+
+
+def _in_scipy(name: str) -> Any:
+    found = getattr(import_module("wengert.scipy"), name)
+    return import_module(f"{__name__}.scipy.{name}") if isinstance(found, ModuleType) else found
 
 
 _NAMES: dict[str, Any] = {
@@ -331,13 +343,14 @@ _MODULES: dict[str, Any] = {
     "misc.fixed_points": FIXED_POINTS,
     "misc.flatten": flatten,
     "misc.optimizers": OPTIMIZERS,
+    "scipy": {"__getattr__": _in_scipy},
 }
 
 
 def __getattr__(name: str) -> Any:
     if name in _NAMES:
         return _NAMES[name]
-    if name in _MODULES or name in ("numpy", "scipy"):
+    if name in _MODULES or name == "numpy":
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

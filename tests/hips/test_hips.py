@@ -4,6 +4,7 @@ import importlib
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -105,10 +106,13 @@ def test_primitives():
     check(scaled, (0, 1), modes=["rev"])(X, 2.0)
     assert np.allclose(of("hessian")(lambda x: np.sum(scaled(x, 2.0)))(X), np.diag(-2 * np.sin(X)))
     assert type(scaled(X, 2.0)) is np.ndarray
-    with pytest.raises(NotImplementedError, match="forward"):
+    with pytest.raises(NotImplementedError, match=r"scaled .*make_jvp_reversemode"):
         of("make_jvp")(scaled)(X, 2.0)(X)
     with pytest.raises(TypeError, match="nondiff"):
         grad(lambda by: np.sum(scaled(X, 2.0, by=by)))(2.0)
+    defvjp(scaled, lambda ans, x, y: lambda g: g)
+    with pytest.raises(NotImplementedError, match="scaled: no rule for argument 1"):
+        grad(lambda y: np.sum(scaled(X, y)))(2.0)
 
 
 def test_a_wrong_rule_is_found():
@@ -280,6 +284,26 @@ def test_convolutions_along_axes(mode: str):
     assert type(found) is np.ndarray
     line = convolve(a[0, :, 0], b[:, 0, 0], mode=mode)  # without axes SciPy's own
     assert np.array_equal(line, scipy.signal.convolve(a[0, :, 0], b[:, 0, 0], mode))
+
+
+@pytest.mark.parametrize(
+    "door",
+    [
+        "from wengert.hips.scipy import signal",
+        "import wengert.hips.scipy as sp; signal = sp.signal",
+        "import wengert.hips.scipy.signal as signal",
+        "from wengert import hips; signal = hips.scipy.signal",
+    ],
+)
+def test_the_convolution_along_axes_is_of_hips_alone(door: str):
+    found: dict[str, Any] = {}
+    exec(door, found)
+    signal, shared = found["signal"], importlib.import_module("wengert.scipy.signal")
+    assert signal.convolve(np.ones((2, 3)), np.ones((4, 2)), axes=([1], [1])).shape == (2, 4, 4)
+    assert signal.lfilter is shared.lfilter
+    assert sys.modules["wengert.scipy"].signal is shared
+    same = shared.convolve(wg.asarray([1.0, 2.0, 3.0]), wg.asarray([1.0, 1.0]), "same")
+    assert same.numpy().tolist() == [1.0, 3.0, 5.0]
 
 
 SCRIPT = """

@@ -396,3 +396,13 @@ def test_numpys_own_arrays_take_values_in_place(room: Any) -> None:
     with wg.no_grad():
         given += x
     assert given.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_compress_takes_the_places_of_a_condition(room: Any) -> None:
+    own = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    x = room.array(own)
+    assert x.compress(x[0] > 1.5, -1).tolist() == own.compress(own[0] > 1.5, -1).tolist()
+    assert x.compress([0, 1, 1]).tolist() == [2.0, 3.0]
+    assert wg.grad(lambda x: x.compress([0, 1], 0).sum())(x).tolist() == [[0.0] * 3, [1.0] * 3]
+    with pytest.raises(ValueError, match="1-d"):
+        x.compress([[True]])

@@ -213,3 +213,75 @@ def test_students_quantiles_near_the_normal() -> None:
     for df in (1e7, 1e9, 1e12):
         slope = wg.grad(lambda u: stats.t.ppf(0.9, 1 / u))(tensor(1 / df))
         assert float(slope) == pytest.approx((z**3 + z) / 4, rel=1e-6)
+
+
+#: With densities that are infinite, finite and zero at the ends of the support.
+_ENDS = [
+    *(("gamma", (a,)) for a in (0.4, 1.0, 3.0)),
+    *(("chi2", (df,)) for df in (0.7, 2.0, 5.0)),
+    *(("beta", shapes) for shapes in ((0.5, 0.7), (1.0, 1.0), (2.0, 3.0), (0.5, 2.0))),
+    *(("lognorm", (s,)) for s in (0.5, 3.0)),
+    *(("expon", ()), ("uniform", ())),
+]
+
+
+@pytest.mark.parametrize(("name", "shapes"), _ENDS)
+@pytest.mark.parametrize("method", ["cdf", "sf", "logcdf", "logsf", "ppf", "isf"])
+def test_slopes_at_the_ends_of_supports(name: str, shapes: Any, method: str) -> None:
+    """Of the limits from inside: the density at the end, which moves with location and scale."""
+    law, theirs = getattr(stats, name), getattr(scipy.stats, name)
+    bounded = name in ("beta", "uniform")
+    for top in (False, True):
+        y = (1.0 if bounded else np.inf) if top else 0.0
+        sign = -1 if method in ("sf", "logsf", "isf") else 1
+        inverse = method in ("ppf", "isf")
+        place = (1.0 if top == (sign > 0) else 0.0) if inverse else 0.25 + 2.0 * y
+        given = [tensor(v).requires_grad_() for v in (place, *shapes, 0.25, 2.0)]
+        value = getattr(law, method)(*given)
+        found = [float(g) for g in wg.autograd.grad(value, given)]
+        if inverse:
+            expected = [*(0.0 for _ in shapes), 1.0, y] if np.isfinite(y) else [0.0] * 3
+            assert found[1:] == expected[-len(found[1:]) :]
+            continue
+        density = sign * theirs.pdf(y, *shapes) / 2 if np.isfinite(float(value.detach())) else 0.0
+        density = 0.0 if np.isinf(y) else density
+        scaled = 0.0 if y in (0, np.inf) else -density * y
+        assert found == pytest.approx([density, *(0.0 for _ in shapes), -density, scaled])
+        if y == 0:
+            of_scale = lambda s: getattr(law, method)(place, *shapes, 0.25, s)  # noqa: B023
+            assert float(wg.grad(wg.grad(of_scale))(tensor(2.0))) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("method", "x", "df", "slope"),
+    [  # by central differences of 60 digits
+        ("sf", 1e155, 0.01, -4.915201791478909),
+        ("cdf", -1e160, 0.01, -4.521012279927398),
+        ("sf", 1e200, 0.5, -1.4777669909688464e-98),
+        ("cdf", 1e160, 3.0, 0.0),
+        ("cdf", -1e308, 3.0, 0.0),
+        ("pdf", 1e160, 3.0, 0.0),
+        ("logpdf", 1e160, 3.0, -367.1711615541533),
+        ("logpdf", -1e300, 2.5, -689.579919538815),
+        ("pdf", 1e160, np.inf, 0.0),
+    ],
+)
+def test_students_t_where_the_square_overflows(
+    method: str, x: float, df: float, slope: float
+) -> None:
+    found = wg.grad(lambda df: getattr(stats.t, method)(x, df))(tensor(df))
+    assert float(found) == pytest.approx(slope, rel=1e-10, abs=0)
+    assert np.isfinite(float(wg.grad(lambda x: getattr(stats.t, method)(x, df))(tensor(x))))
+
+
+def test_log_probabilities_of_lognormals_far_out() -> None:
+    """By differences of SciPy's; the probabilities themselves underflow."""
+    for method, x, s in (("logcdf", 1e-300, 0.5), ("logsf", 1e300, 0.5), ("logcdf", 1e-300, 3.0)):
+        law, h = getattr(scipy.stats.lognorm, method), 1e-5
+        found = wg.grad(lambda s: getattr(stats.lognorm, method)(x, s))(tensor(s))  # noqa: B023
+        assert float(found) == pytest.approx((law(x, s + h) - law(x, s - h)) / (2 * h), rel=1e-7)
+
+
+def test_slopes_of_quantiles_by_location_and_scale_take_batches() -> None:
+    found = wg.vmap(wg.jacobian(lambda p: stats.norm.ppf(0.9, p[0], p[1])))(tensor([[0.0, 2.0]]))
+    assert found.numpy() == pytest.approx(np.array([[1.0, scipy.stats.norm.ppf(0.9)]]))

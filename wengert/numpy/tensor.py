@@ -96,16 +96,18 @@ def _item(self: Tensor, *place: Any) -> Any:
 ATTRIBUTES: dict[str, Any] = {
     **{name: door(f"x.{name}", getattr(np, name), TABLE[name]) for name in _METHODS.split()},
     **{f"__i{name}__": _number(name) for name in _IN_PLACE.split()},
+    **{f"__{kind.__name__}__": _python(kind) for kind in (complex, float)},
+    **{name: _in_place(name) for name in ("partition", "sort")},
     "T": property(transpose),
-    "__complex__": _python(complex),
     "__eq__": lambda self, y: OWN["__eq__"](self, array(y) if type(y) in (list, tuple) else y),
-    "__float__": _python(float),
     "__getitem__": read,
     "__iter__": _iter,
     "__ne__": lambda self, y: OWN["__ne__"](self, array(y) if type(y) in (list, tuple) else y),
     "__round__": lambda self, *at: TABLE["round"](self, *at) if at else int(self.round()),
     "__setitem__": write,
-    "compress": lambda self, condition, axis=None: TABLE["compress"](condition, self, axis),
+    "compress": lambda self, condition, axis=None: self.take(
+        np.compress(np.asarray(condition), range(np.size(self, axis))), axis
+    ),
     "conj": lambda self: OWN["conj"](self) if self.dtype.complex else self,
     "conjugate": lambda self: self.conj(),
     "copy": lambda self, order="C": array(self) if _changes(self) else self.clone(),
@@ -115,8 +117,6 @@ ATTRIBUTES: dict[str, Any] = {
     "item": _item,
     "itemsize": property(lambda self: self.dtype.itemsize),
     "nbytes": property(lambda self: int(self.size) * self.dtype.itemsize),
-    "partition": _in_place("partition"),
-    "sort": _in_place("sort"),
     "transpose": _transpose,
 }
 

@@ -31,7 +31,7 @@ class Law(NamedTuple):
     Attributes
     ----------
     log, slopes, pmf : callable
-        Of ``xp``, a place within the support, and shapes.
+        Of ``xp``, a place within the support, and shapes. A pair is a product with an exponential.
     valid : callable
         The conditions that shapes fulfil.
     """
@@ -39,7 +39,7 @@ class Law(NamedTuple):
     log: Form
     slopes: Form = lambda *_: []
     low: float = -math.inf
-    high: Any = math.inf
+    high: Form = lambda *_: math.inf
     shapes: str = ""
     valid: Form = _positive
     pmf: Form | None = None
@@ -59,15 +59,15 @@ def _lognormal(xp: Any, y: Any, s: Any) -> Any:
 
 
 def _lognormal_slope(xp: Any, y: Any, s: Any) -> list[Any]:
-    u = xp.log(y) / s
-    return [-xp.exp(-u * u / 2 - _LOG_ROOT) * u / s]
+    u = xp.log(xp.where(y > 0, y, 1)) / s
+    return [(-u / s, -u * u / 2 - _LOG_ROOT)]
 
 
 CONTINUOUS: dict[str, Law] = {
     "beta": Law(
         _beta,
         lambda xp, y, a, b: [beta_slope(xp, a, b, y, by_a) for by_a in (True, False)],
-        *(0.0, 1.0, "a b"),
+        *(0.0, lambda *_: 1.0, "a b"),
     ),
     "cauchy": Law(lambda xp, y: -math.log(math.pi) - 2 * xp.log(xp.hypot(xp.ones_like(y), y))),
     "chi2": Law(
@@ -86,7 +86,7 @@ CONTINUOUS: dict[str, Law] = {
         lambda xp, y, df: [student_slope(xp, df, y)],
         shapes="df",
     ),
-    "uniform": Law(lambda xp, y: 0 * y, low=0.0, high=1.0),
+    "uniform": Law(lambda xp, y: 0 * y, low=0.0, high=lambda *_: 1.0),
 }
 
 
@@ -142,7 +142,7 @@ DISCRETE: dict[str, Law] = {
         lambda xp, k, p: (0 * k, k, 1 - k),
         lambda xp, k, p: [0 * p - 1],
         valid=lambda p: [p >= 0, p <= 1],
-        high=1.0,
+        high=lambda p: 1.0,
     ),
     "binom": _mass(
         *("n p", _binomial, _binomial_slopes),

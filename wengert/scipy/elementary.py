@@ -66,13 +66,16 @@ def student_log(xp: Any, df: Any, t: Any) -> Any:
 
     Near the normal one by series in ``1 / df``, since gamma functions cancel (DLMF 5.11.8).
     """
-    near = (df == math.inf) | ((df > 1e3) & (t * t < 1e-3 * df))
-    v, z = xp.where(near, 1 / df, 0), xp.where(near, t * t, 0)
+    near, large = (df == math.inf) | ((df > 1e3) & (t * t < 1e-3 * df)), t * t == math.inf
+    v, z = xp.where(near, 1 / df, 0), xp.where(near & ~large, t * t, 0)
     df, half, u = xp.where(near, 1, df), xp.zeros_like(df) + 0.5, z * v
     series = (1 / 2 - u * (1 / 3 - u * (1 / 4 - u * (1 / 5 - u / 6)))) * u * z * (1 + v)
     normal = (series - z * (1 + v) - v / 2 + v * v * v * (1 / 12 - v * v / 10)) / 2
-    log = -(df + 1) / 2 * xp.log1p(t * t / df) - xp.log(df) / 2 - xp.betaln(df / 2, half)
-    return xp.where(near, normal - math.log(2 * math.pi) / 2, log)
+    size, t = xp.where(large, xp.abs(t), 1), xp.where(large, 0, t)
+    ratio = 2 * xp.log(size) - xp.log(df)
+    power = xp.where(large, xp.logaddexp(xp.zeros_like(ratio), ratio), xp.log1p(t * t / df))
+    log = -(df + 1) / 2 * power - xp.log(df) / 2 - xp.betaln(df / 2, half)
+    return xp.where(near, xp.where(large, -math.inf, normal - math.log(2 * math.pi) / 2), log)
 
 
 #: Fisher's expansion of the distribution: polynomials in the square, times ``t / df**k``.
@@ -87,7 +90,8 @@ _FISHER = (
 def student_slope(xp: Any, df: Any, t: Any) -> Any:
     """The derivative by ``df``: of an incomplete beta function, or of Fisher's expansion."""
     half, square = xp.zeros_like(df) + 0.5, t * t
-    near, finite = square < 1e-14, (xp.abs(t) < math.inf) & (df < math.inf)
+    distant = (square == math.inf) & (xp.abs(t) < math.inf) & (df < math.inf)
+    near, finite = square < 1e-14, (square < math.inf) & (df < math.inf)
     normal = (df > 1e4) & finite & (square * square < 0.1 * df)
     v, z, total = xp.where(normal, 1 / df, 0), xp.where(normal, square, 0), 0 * square
     for k in range(4, 0, -1):
@@ -95,6 +99,7 @@ def student_slope(xp: Any, df: Any, t: Any) -> Any:
         total = (total + k * factor * reduce(lambda p, c: p * z + c, row)) * v
     like_normal = xp.where(normal, t, 0) * xp.exp(-z / 2) * total * v / math.sqrt(2 * math.pi)
     other = near | normal | ~finite
+    size, v = xp.where(distant, xp.abs(t), 1), xp.where(distant, df, 1)
     square, df = xp.where(other, 1, square), xp.where(finite & ~normal, df, 1)
     far, whole = square > df, df + square  # the small one of two parts keeps its digits
     a, b = xp.where(far, df / 2, half), xp.where(far, half, df / 2)
@@ -104,13 +109,12 @@ def student_slope(xp: Any, df: Any, t: Any) -> Any:
     tail = xp.where(far, -tail, tail) - by_place / 2
     mean = xp.digamma((df + 1) / 2) - xp.digamma(df / 2) - 1 / df
     start = xp.where(near, t, 0) * xp.exp(student_log(xp, df, 0 * square)) * mean / 2
+    # Far away the tail is the density times t / df.
+    mean = xp.digamma((v + 1) / 2) - xp.digamma(v / 2) - 2 / v + xp.log(v) + 1
+    slope = xp.exp(student_log(xp, v, size) + xp.log(size)) / v * (xp.log(size) - mean / 2)
+    tail = xp.where(distant, slope, tail)
     found = xp.where(near, start, xp.where(t < 0, -tail, tail))
-    found = xp.where(normal, like_normal, found)
-    return xp.where(finite, found, xp.zeros_like(found))
-
-
-def _student_density(xp: Any, df: Any, t: Any) -> Any:
-    return xp.exp(student_log(xp, df, t))
+    return xp.where(finite | distant, xp.where(normal, like_normal, found), xp.zeros_like(found))
 
 
 def beta_density(xp: Any, a: Any, b: Any, x: Any) -> Any:

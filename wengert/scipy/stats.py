@@ -65,7 +65,7 @@ def _place(xp: Any, law: Law, x: Any, *rest: Any) -> tuple[list[Any], Any, Any, 
     far = xp.scipy_far(x, loc, scale) | ~valid
     scale = xp.where(far, 1, scale)
     y = (xp.where(far, 0, x) - xp.where(valid, loc, 0)) / scale
-    high = law.high(*shapes) if callable(law.high) else law.high
+    high = law.high(*shapes)
     inside = (y >= law.low) & (y <= high) & ~far & (xp.floor(y) == y if whole else valid)
     safe = [0.5 if name == "p" else 1 for name in law.shapes.split()]
     used = inside if whole else valid
@@ -93,13 +93,16 @@ def _slope(xp: Any, law: Law, at: int, log: Any, x: Any, *rest: Any) -> Any:
     if 0 < at < last:
         x = x if law.pmf is None else xp.floor(x)
         shapes, _, y, inside, _ = _place(xp, law, x, *rest)
-        high = law.high(*shapes) if callable(law.high) else law.high
-        slopes = law.slopes(xp, y, *shapes)
-        return xp.where(inside & (y < high), slopes[at - 1], 0) * xp.exp(-log)
+        slope: Any = law.slopes(xp, y, *shapes)[at - 1]
+        slope, power = slope if isinstance(slope, tuple) else (slope, 0)
+        return xp.where(inside & (y < law.high(*shapes)), slope, 0) * xp.exp(power - log)
     if law.pmf is not None:
         return 0 * x
-    density, y = xp.exp(_density(xp, law, x, *rest) - log), _place(xp, law, x, *rest)[2]
-    return density if at == 0 else -density if at == last else -density * y
+    log, y = _density(xp, law, x, *rest) - log, _place(xp, law, x, *rest)[2]
+    steep = log == math.inf  # at an end of the support, which the scale does not move if it is 0
+    density = xp.where(steep, math.inf, xp.exp(xp.where(steep, 0, log)))
+    scaled = xp.where(steep & (y == 0), 0, density) * y
+    return density if at == 0 else -density if at == last else -scaled
 
 
 def _by(xp: Any, g: Any, given: Any, out: Any, family: str, method: str, index: int) -> Any:
@@ -116,7 +119,8 @@ def _by(xp: Any, g: Any, given: Any, out: Any, family: str, method: str, index: 
     elif at < 0:
         found = -_slope(xp, law, index, xp.where(xp.isinf(log), 0, log), out, *given[1:])
     else:
-        found = _place(xp, law, out, *given[1:])[2] ** at
+        y = _place(xp, law, out, *given[1:])[2]
+        found = y if at else xp.ones_like(y)
     return g * xp.where(fine, found, 0)
 
 
