@@ -122,9 +122,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if hasattr(config, "workerinput") or config.option.collectonly:
         return
     if _is_quick(config):
-        config.get_terminal_writer().line("A choice of 11 000 tests takes about two minutes.")
+        config.get_terminal_writer().line("A choice of 10 000 tests takes about two minutes.")
     elif config.getoption("--all-backends"):
-        config.get_terminal_writer().line("22 000 tests take at most twelve minutes on two cores.")
+        config.get_terminal_writer().line("20 000 tests take at most ten minutes on two cores.")
 
 
 def pytest_sessionfinish() -> None:
