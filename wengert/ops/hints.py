@@ -74,8 +74,9 @@ class Refusing:
     """A base, since signatures show the first ``__new__``, of classes that refuse some keywords."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Refuse keywords."""
+        """Refuse keywords that a class of a door does not take by its signature."""
+        own = getattr(vars(cls).get("__signature__"), "parameters", {})
         for base in cls.__mro__:
-            for name in KEYWORDS.get(base.__name__, {}).keys() & kwargs:
+            for name in KEYWORDS.get(base.__name__, {}).keys() & kwargs - own.keys():
                 raise TypeError(f"{cls.__name__} takes no {name}, {KEYWORDS[base.__name__][name]}")
         return super().__new__(cls)
