@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from wengert.backends.backend import Kernel
-from wengert.backends.numpy_networks import WIDE, ones
+from wengert.backends.numpy_networks import FILLED, WIDE, ones, row_layout
 
 __all__ = [
     "FEW_SQUARES",
@@ -346,11 +346,19 @@ def _is_row(x: Any, axis: tuple[int, ...]) -> bool:
     return len(axis) == 1 and 0 != x.shape[axis[0]] == x.size and x.dtype.char in "fd"
 
 
+def _is_small(x: Any, axis: tuple[int, ...]) -> bool:
+    """Whether it is a matrix of short rows whose calls take longer than what they compute."""
+    short = axis == (1,) and x.ndim == 2 and 0 < x.size <= FILLED and x.shape[1] <= LONGEST
+    return short and x.dtype.char in "fd"
+
+
 def _top(x: Any, axis: tuple[int, ...]) -> Any:
     """The largest (real part) of each row, as a column, or that of the only row as a number."""
     if _is_row(x, axis):
         row = x.reshape(-1)
         return row[row.argmax()]
+    if _is_small(x, axis):
+        return x.take(x.argmax(1) + row_layout(*x.shape)[0]).reshape((-1, 1))
     return max_over(np.real(x) if x.dtype.kind == "c" else x, axis, True)
 
 
@@ -358,9 +366,8 @@ def _total(x: Any, axis: tuple[int, ...]) -> Any:
     """The sum of each row, likewise, of numbers from 0 to 1: BLAS has nothing to warn of."""
     if _is_row(x, axis):
         return x.reshape(-1).dot(ones(x.size, x.dtype))
-    few = x.size <= FEW_SQUARES or LONGEST < x.shape[-1] <= FEW_SQUARES
-    if few and axis == (x.ndim - 1,) and x.dtype.char in "fd":
-        return _vecdot(x, ones(x.shape[-1], x.dtype), keepdims=True)
+    if _is_small(x, axis):
+        return x.dot(ones(x.shape[1], x.dtype)).reshape((-1, 1))
     if x.ndim > 1 and x.dtype.char in "fd":
         return sum_over(x, axis, True)
     return _add(x, axis=axis, keepdims=True)

@@ -7,6 +7,7 @@ from wengert import ops
 from wengert.backends import DTYPES, add_composite, dtype_of, namespaces
 from wengert.interpreters.lifted import lifted
 from wengert.nn.functional.define import (
+    REDUCTIONS,
     Reduction,
     check_reduction,
     detach,
@@ -204,6 +205,18 @@ def cross_entropy(
     labels = target if isinstance(target, Tensor) else Tensor(target)
     x, shape = logits._array, labels._array.shape
     kind, held = dtype_of(labels._array.dtype), dtype_of(x.dtype)
+    if (  # the most frequent call by far
+        weight is None
+        and type(label_smoothing) is float
+        and 0.0 <= label_smoothing <= 1.0
+        and x.ndim == 2
+        and shape == x.shape[:1]
+        and reduction in REDUCTIONS
+        and kind is _INT64
+        and held.kind == "real floating"
+        and not held.narrow
+    ):
+        return _softmax_cross_entropy(logits, labels, ignore_index, reduction, label_smoothing)
     if hasattr(label_smoothing, "pinned"):  # a trace's number, whose value says which way is taken
         label_smoothing = label_smoothing.pinned()
     check_reduction(reduction)
