@@ -373,6 +373,15 @@ def held(**given: Any) -> Callable[[], Any]:
     return lambda: Plain(**given)
 
 
+#: Functions that read an attribute which they do not name.
+READERS: dict[str, Callable[..., Any]] = {
+    "an attribute by a getter": lambda x, o: x * operator.attrgetter("k" + "k")(o),
+    "an attribute read statically": lambda x, o: x * inspect.getattr_static(o, "k" + "k"),
+    "an attribute among all": lambda x, o: x * dict(inspect.getmembers(o))["k" + "k"],
+    "an attribute by the method of object": lambda x, o: x * object.__getattribute__(o, "k" + "k"),
+    "an attribute of what is pickled": lambda x, o: x * o.__getstate__()["k" + "k"],
+    "an attribute in a format": lambda x, o: x * float("{0.kk:.3f}".format(o)),  # noqa: UP030, UP032 -- which names no attribute
+}
 Change = Callable[[Any], object]
 #: What there is, a function of that and of what is passed, and the change.
 HELD: dict[str, tuple[Callable[[], Any], Callable[..., Any], Change]] = {
@@ -504,11 +513,10 @@ HELD: dict[str, tuple[Callable[[], Any], Callable[..., Any], Change]] = {
         by_k,
         lambda o: to_three(type(o)),
     ),
-    "an attribute by a getter": (
-        held(kk=2.0),
-        lambda x, o: x * operator.attrgetter("k" + "k")(o),
-        lambda o: setattr(o, "kk", 3.0),
-    ),
+    **{
+        name: (held(kk=2.0), read, lambda o: setattr(o, "kk", 3.0))
+        for name, read in READERS.items()
+    },
     "slots of a dataclass": (
         Slots,
         lambda x, o: x * (2 if o == Slots() else 3),
@@ -575,31 +583,6 @@ HELD: dict[str, tuple[Callable[[], Any], Callable[..., Any], Change]] = {
         lambda: [hiding(2.0)],
         lambda x, o: x * o[0].k,
         lambda o: first(hiding(3.0))(o),
-    ),
-    "an attribute read statically": (
-        held(kk=2.0),
-        lambda x, o: x * inspect.getattr_static(o, "k" + "k"),
-        lambda o: setattr(o, "kk", 3.0),
-    ),
-    "an attribute among all": (
-        held(kk=2.0),
-        lambda x, o: x * dict(inspect.getmembers(o))["k" + "k"],
-        lambda o: setattr(o, "kk", 3.0),
-    ),
-    "an attribute by the method of object": (
-        held(kk=2.0),
-        lambda x, o: x * object.__getattribute__(o, "k" + "k"),
-        lambda o: setattr(o, "kk", 3.0),
-    ),
-    "an attribute of what is pickled": (
-        held(kk=2.0),
-        lambda x, o: x * o.__getstate__()["k" + "k"],
-        lambda o: setattr(o, "kk", 3.0),
-    ),
-    "an attribute in a format": (
-        held(kk=2.0),
-        lambda x, o: x * float("{0.kk:.3f}".format(o)),  # noqa: UP030, UP032 -- which names no attribute
-        lambda o: setattr(o, "kk", 3.0),
     ),
     "a method by its name": (
         lambda: type("Made", (), {"m": lambda self: 2.0})(),
