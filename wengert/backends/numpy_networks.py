@@ -158,6 +158,11 @@ def relu(x: Any, /) -> Any:
     return np.maximum(x, scalar(0, dtype))
 
 
+def mask(x: Any, by: Any) -> Any:
+    """``x`` where ``by`` is not zero, and zero elsewhere."""
+    return masked(x, np.not_equal(by, scalar(0, by.dtype)))
+
+
 def masked(x: Any, keep: Any) -> Any:
     """``x`` where ``keep`` holds, and zero elsewhere, without a branch for each element."""
     dtype, shape = x.dtype, x.shape
@@ -189,5 +194,6 @@ KERNELS: Mapping[str, Kernel] = {
     "expit": expit,
     "linear": linear,
     "logistic_bell": logistic_bell,
+    "mask": mask,
     "relu": relu,
 }

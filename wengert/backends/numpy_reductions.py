@@ -145,10 +145,6 @@ def _sums_of_rows(x: Any) -> Any:
     return _vecdot(x, ones(x.shape[1], x.dtype))
 
 
-def _squares_of_rows(x: Any) -> Any:
-    return _vecdot(x, x)
-
-
 def sum_over(x: Any, axis: Any, keepdims: bool, *, out: Any = None) -> Any:
     """The sum of an array in single or double precision over axes."""
     how = rows(x.shape, axis, not keepdims)
@@ -165,8 +161,7 @@ def sum_over(x: Any, axis: Any, keepdims: bool, *, out: Any = None) -> Any:
     elif over in ("rows", "long"):
         # BLAS also computes with what lies beside short rows, and its warnings tell of that.
         found = unwarned(x.dot if over == "rows" else partial(_vecdot, x), one, into)
-        finite = math.isfinite(np.vdot(found, found))
-        if not finite:
+        if not math.isfinite(np.vdot(found, found)):
             _add(x, axis=1, out=found)
     else:
         found = one.dot(x, into) if over == "columns" else np.matmul(one, x, into)
@@ -242,7 +237,7 @@ def _square_sum(x: Any, axis: Any, keepdims: bool, own: bool) -> Any:
     if x.size <= FEW_SQUARES and axis is not None and len(axis) == 1 and x.dtype.char in "fd":
         return _vecdot(x, x, axis=axis[0], keepdims=keepdims)
     if (axis is None or len(axis) == x.ndim) and x.dtype.char in "fd" and x.flags.c_contiguous:
-        total = _add(fold(x, _squares_of_rows))
+        total = _add(fold(x, lambda pieces: _vecdot(pieces, pieces)))
         return total.reshape((1,) * x.ndim) if keepdims else total
     terms = np.multiply(x, x, x) if own and x.dtype.kind == "f" else squares(x)
     if axis is None or x.ndim < 2:

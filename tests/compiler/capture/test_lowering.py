@@ -56,6 +56,7 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
         *[((x,), {}) for x in (X, X[0, 0].copy(), X.astype(np.float32), RNG.normal(size=(70, 60)))]
     ],
     "logistic_bell": [((X,), {"width": width}) for width in (1, 2)],
+    "mask": [((X, np.maximum(Y, 0)), {})],
     "matmul": [((X, Y.T.copy()), {}), ((X[None], Y.T.copy()[None]), {})],
     "max": [((x,), {"axis": 1, "keepdims": True}) for x in (X, TALL)],
     "mean": [((X,), {"axis": axis}) for axis in (None, 0)],
