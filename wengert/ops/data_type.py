@@ -250,7 +250,7 @@ def dtype_in(x: Any) -> DType:
     """The dtype of a Tensor or an array, or the one that is given."""
     if isinstance(x, Tensor):
         return x.dtype
-    if hasattr(x, "dtype") and not isinstance(x, type | DType):
+    if not isinstance(x, type | DType) and hasattr(x, "dtype"):
         return dtype_of(x.dtype)
     return as_dtype(x)
 
