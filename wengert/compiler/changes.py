@@ -158,17 +158,18 @@ def _shown(x: Any) -> str:
     return text if len(text) < 60 else text[:57] + "..."
 
 
-def _random_states(state: State) -> list[tuple[str, bytes]]:
+def _random_states(state: State) -> list[tuple[str, Any]]:
     """The states of generators that are not Wengert's: the global ones, and those of a state."""
-    found = [("random", pickle.dumps(random.getstate()))]
+    found: list[tuple[str, Any]] = [("random", random.getstate())]
     if "numpy.random" in sys.modules:
-        found.append(("np.random", pickle.dumps(np.random.get_state())))  # noqa: NPY002
+        found.append(("np.random", _random_state(np.random)))
     return found + [(name, _random_state(x)) for name, x in state.randoms]
 
 
-def _random_state(x: Any) -> bytes:
-    if isinstance(x, random.Random):
-        return pickle.dumps(x.getstate())
-    if isinstance(x, np.random.RandomState):
-        return pickle.dumps(x.get_state())
-    return pickle.dumps((x.bit_generator if isinstance(x, np.random.Generator) else x).state)
+def _random_state(x: Any) -> Any:
+    if hasattr(x, "getstate"):  # of Python's
+        return x.getstate()
+    if hasattr(x, "get_state"):  # of NumPy's old ones
+        name, keys, *rest = x.get_state()
+        return name, keys.tobytes(), rest
+    return pickle.dumps(getattr(x, "bit_generator", x).state)

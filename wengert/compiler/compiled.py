@@ -389,7 +389,6 @@ class Compiled(Generic[P, R]):
     def _record(self, call: Call, state: State, signature: dict[str, Any], why: str) -> Any:
         """Add a program; return what gives the trace as long as something holds a traced value."""
         self._check_alone(state, call)
-        before = Before(state, call.leaves)
         # Another thread may draw random numbers meanwhile; the function draws each time.
         tries = 4 if threading.active_count() > 1 else 1
         try:
@@ -400,6 +399,7 @@ class Compiled(Generic[P, R]):
         except (TraceError, BegunError):
             raise
         except Exception as error:
+            before = Before(state, call.leaves)
             self.eagerly(*call.args, **call.kwargs)  # it raises, too
             before.restore()
             raise TraceError(
