@@ -235,6 +235,7 @@ def test_second_derivatives_and_forward_mode_pass_through_hooks() -> None:
     assert values(t) == [[4.0, 6.0]]
 
 
+@wg.no_grad()
 def test_compiled_functions_guard_hooks() -> None:
     net, x = Net(), wg.ones((1, 2))
     factor = [2.0]
@@ -262,6 +263,7 @@ def test_compiled_functions_guard_hooks() -> None:
         factor[0] = 2.0
 
 
+@wg.no_grad()
 def test_a_compiled_module_with_hooks_is_looked_through_as_without() -> None:
     net = Net()
     net.file = object()  # which no code names
