@@ -212,7 +212,8 @@ class Compiled(Generic[P, R]):
         with _lock:
             call, state = self.looked(args, {})
             try:
-                self._record(call, state, signature_of(call.leaves, call.layout, state), "export")
+                signature = signature_of(call.leaves, call.layout, state)
+                self._record(call, state, signature, "export", exports=True)
             except BegunError:
                 return False
             return True
@@ -290,7 +291,7 @@ class Compiled(Generic[P, R]):
         """Run the function where its program has raised: it raises, too, or handles the error."""
         if error is not None and raised_by_user(error):  # by a signal's handler
             raise error
-        why = f"raised {type(error).__name__} ({error})" if error else "runs in another call"
+        why = f"raised {type(error).__name__}" if error else "runs in another call"
         self.report.fell_back(f"the program {why}")
         with _turn():
             return self.eagerly(*args, **kwargs)
@@ -369,12 +370,6 @@ class Compiled(Generic[P, R]):
                     "a Tensor or a number of the compiled function escapes into an object or a "
                     "closure, where a replay would not put it; return it"
                 )
-            if self._replays[-1].recording.tracked:
-                self._replays.pop()
-                raise GraphError(
-                    "its result requires grad, and a program has no graph. Differentiate inside "
-                    "the compiled function, return x.detach(), or call it in wg.no_grad()"
-                )
         except BegunError:
             self.report.note("a call that begins what an optimizer keeps ran as it is")
         return self.eagerly(*call.args, **call.kwargs)
@@ -386,7 +381,9 @@ class Compiled(Generic[P, R]):
             text = f"{self.report.name} runs as it is, and not compiled: {why}"
             warnings.warn(text, RuntimeWarning, stacklevel=4)
 
-    def _record(self, call: Call, state: State, signature: dict[str, Any], why: str) -> Any:
+    def _record(
+        self, call: Call, state: State, signature: dict[str, Any], why: str, exports: bool = False
+    ) -> Any:
         """Add a program; return what gives the trace as long as something holds a traced value."""
         self._check_alone(state, call)
         # Another thread may draw random numbers meanwhile; the function draws each time.
@@ -408,6 +405,11 @@ class Compiled(Generic[P, R]):
                 "then, and have operators, ufuncs and indexing: use wg.asarray. Floats among the "
                 "arguments have arithmetic: name those that other code gets in static_argnames"
             ) from error
+        if found.tracked and not exports:
+            raise GraphError(
+                "its result requires grad, and a program has no graph. Differentiate inside the "
+                "compiled function, return x.detach(), or call it in wg.no_grad()"
+            )
         replay = Replay(found, signature, call.layout, self.report, self._options.torch_compile)
         replay.given(call.leaves)
         self.report.recorded(found, why, state.unseen)
