@@ -20,7 +20,7 @@ from wengert.compiler.calls import same_keys, tensors_of
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.traced import Traced
 from wengert.compiler.capture.traced_number import TracedNumber
-from wengert.compiler.state import Missing, State, is_array, is_plain, same
+from wengert.compiler.state import Missing, State, is_plain, same
 from wengert.ops.data_type import get_default_dtype, set_default_dtype
 from wengert.tape.grad_mode import recording, set_recording
 from wengert.tape.hooks import Hooked, has_hooks
@@ -81,7 +81,7 @@ class Before:
                 raise TraceError(f"the compiled function changes the keys of {name}; do it outside")
         for place, held in state.held:
             now = place.get()
-            if now is held or is_array(held):
+            if now is held or getattr(now, "inner", None) is held:  # an array that is an input
                 continue
             if not (is_plain(held) and is_plain(now) and same(held, now)):
                 raise changed(place.name, held, now)

@@ -2,7 +2,6 @@
 
 import functools
 import gc
-import inspect
 import sys
 import threading
 import warnings
@@ -262,13 +261,6 @@ class Compiled(Generic[P, R]):
 
     def _outside(self, call: Call) -> str:
         """Why a call runs as it is: it is no call of programs, or was refused before."""
-        code = getattr(getattr(self._function, "__func__", self._function), "__code__", None)
-        flags = inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
-        if code is not None and code.co_flags & flags:
-            raise TraceError(
-                f"{self.report.name} is a coroutine or generator function, a call of which runs "
-                "none of its code; compile a function that it calls"
-            )
         if observing:
             return "anomaly detection, hooks on saved values or graph_breaks() look on"
         for leaf in call.leaves:

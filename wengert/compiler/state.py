@@ -214,7 +214,7 @@ class State:
         #: All objects, and their names by identity.
         self.objects: list[Any] = []
         self.known: dict[int, str] = {}
-        #: Generators of random numbers, and iterators.
+        #: Generators of random numbers.
         self.randoms: list[tuple[str, Any]] = []
         #: Names of objects that are not looked into.
         self.unseen: list[str] = []
