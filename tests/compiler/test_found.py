@@ -658,7 +658,7 @@ def test_a_further_place_of_an_array_is_not_replaced() -> None:
         held.b = held.b * 2.0
         return y
 
-    with pytest.raises(CompileError, match=r"changes held\.b from an array"):
+    with pytest.raises(CompileError, match=r"changes held\.b from a ndarray"):
         wg.compile(replace, check=0)(X)
     assert held.b is held.a
 
