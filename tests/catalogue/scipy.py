@@ -79,7 +79,7 @@ l.lu_solve(l.lu_factor(a[::-1]), b)  l.lu_solve(l.lu_factor(a[::-1]), B, trans=1
 l.solve_triangular(a, b)  l.solve_triangular(a, B, lower=True, trans=1)
 l.solve_triangular(a, b, unit_diagonal=True, trans="T")  l.solve_banded((1, 2), q, r)
 l.solve_banded((2, 1), q, R)  l.block_diag(a, b, B)  l.eigh(s)[0]  abs(l.eigh(s)[1])
-l.eigh(s, l.expm(a / 9) @ l.expm(a / 9).T)[0]  l.eigvalsh(s, lower=False)  l.svd(a)[1]
+l.eigvalsh(s, lower=False)  l.svd(a)[1]
 l.svdvals(a)  abs(l.qr(B, mode="economic")[1])  l.norm(a)  l.norm(b, 1)  l.pinv(B)
 """
 SIGNAL = """
@@ -99,7 +99,6 @@ l.interp1d(x[::-1], Y.T)(t)  l.interp1d(x, y, fill_value="extrapolate")(T)
 l.interp1d(x, y, bounds_error=False, fill_value=(s[0], s[1]))(T)  l.interp1d(x, y, kind="cubic")(t)
 l.griddata([[0, 0], [0, 1], [1.2, 0], [1, 1.5], [0.4, 0.7], [2, 2]], Y, [[0.3, 0.4], [0.9, 0.6]])
 l.griddata(([0, 0, 1.2, 1, 0.4, 2], [0, 1, 0, 1.5, 0.7, 2]), y, ([0.3, 9], [0.4, 9]), fill_value=0)
-l.griddata([0, 0.7, 1.5, 2, 3.1, 4], y, [[0.3, 2.5]])
 l.griddata([[0, 0], [0, 1], [1.2, 0], [1, 1.5], [0.4, 0.7], [2, 2]], Y, [0.3, 0.4], "nearest")
 """
 DISTANCE = """
@@ -159,7 +158,7 @@ SHAPES = {
     "bernoulli": (0.3,), "binom": (7.0, 0.3), "nbinom": (3.0, 0.4), "poisson": (2.5,),
 }  # fmt: skip
 _DENSITIES = ["logpdf", "pdf", "cdf", "sf", "logcdf", "logsf", "ppf", "isf"]
-_MASSES = ["logpmf", "pmf", "cdf", "sf"]
+_MASSES = ["logpmf", "pmf"]
 _CONTINUOUS = [
     "beta",
     "cauchy",
@@ -191,7 +190,7 @@ def _distributions() -> list[Call]:
             line = f"l.{name}.{method}({k}, {''.join(f'{s}, ' for s in fixed)}p)"
             found.append(Call(f"stats.{name}", line, given, options={"single": False}))
     given = {"n": np.array(2.5), "p": np.array(0.4)}
-    found += _expressions("stats", "l.nbinom.pmf([0, 4], n, p)\nl.nbinom.sf([0, 4], n, p)", given)
+    found += _expressions("stats", "l.nbinom.pmf([0, 4], n, p)", given)
     given = {"x": np.array([[0.1, 0.5], [1.0, -1.0]]), "m": np.array([0.1, 0.2])}
     given["c"] = np.array([[2.0, 0.3], [0.3, 1.0]])
     for method in ("logpdf", "pdf"):
@@ -266,7 +265,7 @@ SOLUTIONS: dict[str, tuple[Callable[[Any, Any], Any], list[float]]] = {
             l.minimize(
                 lambda x: bowl(x, p),
                 [0.2, 0.1],
-                bounds=l.Bounds(-9.0, [0.3 * p[0], 9.0]),
+                bounds=l.Bounds(-9.0, [0.3, 9.0]),
                 tol=1e-14,
                 jac=None if l.__name__.startswith("wengert") else "3-point",
             ).x

@@ -75,14 +75,20 @@ def _join(x: Any, name: str = "") -> Any:
 
 def transpose(x: Any, axes: Any = None) -> Any:
     """All axes in reverse, unless told otherwise."""
-    if axes is None and x._array.ndim == 2:
+    if axes is None and (n := x._array.ndim) == 2:
         return wg.matrix_transpose(x)
-    return wg.permute_dims(x, tuple(range(x.ndim))[::-1] if axes is None else axes)
+    return wg.permute_dims(x, tuple(range(n - 1, -1, -1)) if axes is None else axes)
 
 
 def _dot(x: Any, y: Any) -> Any:
-    if type(y) is Tensor and 0 < x._array.ndim < 3 and 0 < y._array.ndim < 3:
+    if type(y) is Tensor and x._array.ndim + y._array.ndim < 5:  # where the two are the same
         return wg.matmul(x, y)
+    raise TypeError
+
+
+def _take(x: Any, indices: Any, axis: Any = None) -> Any:
+    if type(indices) is Tensor:
+        return wg.take(x, indices, axis)
     raise TypeError
 
 
@@ -100,9 +106,12 @@ _OTHERS: dict[str, Any] = {
     "hstack": lambda arrays: wg.concat(arrays, axis=int(arrays[0]._array.ndim != 1)),
     "ravel": lambda x: wg.reshape(x, (-1,)),
     "sort": lambda x, axis=-1: wg.sort(x, axis=axis),
+    "take": _take,
     "transpose": transpose,
     "vstack": lambda arrays: (wg.stack if arrays[0]._array.ndim == 1 else wg.concat)(arrays),
 }
+#: Of these, also where the elements are integers.
+_MOVES = "broadcast_to expand_dims flip moveaxis ravel reshape roll squeeze take transpose where"
 _PLAIN = {Tensor, np.ndarray, int, float, tuple, type(None)}
 _MISSING: Any = object()
 
@@ -111,30 +120,35 @@ def door(label: str, theirs: Callable[..., Any], ours: Callable[..., Any]) -> Ca
     """NumPy's function, of Tensors its counterpart; what is plain is answered quickly."""
     name = label.partition(".")[2]
     by_axis, special = name in _BY_AXIS, (_BY_AXIS | _OTHERS).get(name)
-    own, any_kind = special or ours, special in (None, wg.where)
+    own, any_kind = special or ours, special is None or name in _MOVES.split()
     names = parameters_of(theirs)
     out_at = names.index("out") if "out" in names and names[0] != "operands" else len(names)
 
     @wraps(theirs)
-    def call(a: Any = _MISSING, b: Any = _MISSING, /, *more: Any, **keywords: Any) -> Any:
+    def call(
+        a: Any = _MISSING, b: Any = _MISSING, /, *more: Any, axis: Any = _MISSING, **keywords: Any
+    ) -> Any:
         if type(a) is Tensor:
             plain = any_kind or a._node is not None or a.dtype.inexact
         else:
             parts = a if type(a) in (list, tuple) else (b,) * (type(a) is str)
             plain = bool(special) and {*map(type, parts)} == {Tensor}
         try:
-            if not plain or (keywords and [*keywords] != ["axis"]):
+            if keywords or not plain:
                 pass
             elif b is _MISSING:
-                return own(a, **keywords) if keywords else own(a)
-            elif by_axis:
-                return own(a, *more, axis=b, **keywords)
-            elif type(b) in _PLAIN and not more and not keywords:
+                return own(a) if axis is _MISSING else own(a, axis=axis)
+            elif axis is not _MISSING or len(more) > 1 or type(b) not in _PLAIN:
+                pass
+            elif by_axis and not more:
+                return own(a, axis=b)
+            elif not more:
                 return own(a, b)
-            elif len(more) < out_at - 1 and _PLAIN.issuperset(map(type, (b, *more))):
-                return own(a, b, *more, **keywords)
+            elif out_at > 2 and type(more[0]) in _PLAIN and not by_axis:
+                return own(a, b, *more)
         except (TypeError, ValueError, OverflowError):  # told below, by name
             pass
+        keywords |= {} if axis is _MISSING else {"axis": axis}
         return general(*[x for x in (a, b, *more) if x is not _MISSING], **keywords)
 
     def general(*args: Any, **keywords: Any) -> Any:
