@@ -86,19 +86,13 @@ def _dot(x: Any, y: Any) -> Any:
     raise TypeError
 
 
-def _take(x: Any, indices: Any, axis: Any = None) -> Any:
-    if type(indices) is Tensor:
-        return wg.take(x, indices, axis)
-    raise TypeError
-
-
+_SAME = "broadcast_to clip diff einsum moveaxis reshape roll stack take where"
 #: What answers quickly, of an axis and of other arguments. Where it raises an error, as for what it
 #: does not take, the counterpart answers, or tells.
 _BY_AXIS: dict[str, Any] = {name: getattr(wg, name) for name in _ALONG}
 _BY_AXIS |= {"cumprod": wg.cumulative_prod, "cumsum": wg.cumulative_sum}
 _OTHERS: dict[str, Any] = {
-    **{name: getattr(wg, name) for name in ("broadcast_to", "clip", "diff", "einsum", "moveaxis")},
-    **{name: getattr(wg, name) for name in ("reshape", "roll", "stack", "where")},
+    **{name: getattr(wg, name) for name in _SAME.split()},
     **{f"linalg.{name}": getattr(wg.linalg, name) for name in ("det", "inv", "solve")},
     "concatenate": wg.concat,
     "dot": _dot,
@@ -106,14 +100,13 @@ _OTHERS: dict[str, Any] = {
     "hstack": lambda arrays: wg.concat(arrays, axis=int(arrays[0]._array.ndim != 1)),
     "ravel": lambda x: wg.reshape(x, (-1,)),
     "sort": lambda x, axis=-1: wg.sort(x, axis=axis),
-    "take": _take,
     "transpose": transpose,
     "vstack": lambda arrays: (wg.stack if arrays[0]._array.ndim == 1 else wg.concat)(arrays),
 }
 #: Of these, also where the elements are integers.
 _MOVES = "broadcast_to expand_dims flip moveaxis ravel reshape roll squeeze take transpose where"
 _PLAIN = {Tensor, np.ndarray, int, float, tuple, type(None)}
-_MISSING: Any = object()
+_NONE: Any = object()
 
 
 def door(label: str, theirs: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
@@ -123,33 +116,30 @@ def door(label: str, theirs: Callable[..., Any], ours: Callable[..., Any]) -> Ca
     own, any_kind = special or ours, special is None or name in _MOVES.split()
     names = parameters_of(theirs)
     out_at = names.index("out") if "out" in names and names[0] != "operands" else len(names)
+    three = out_at > 2 and not by_axis
 
     @wraps(theirs)
-    def call(
-        a: Any = _MISSING, b: Any = _MISSING, /, *more: Any, axis: Any = _MISSING, **keywords: Any
-    ) -> Any:
+    def call(a: Any = _NONE, b: Any = _NONE, /, *more: Any, axis: Any = _NONE, **named: Any) -> Any:
         if type(a) is Tensor:
             plain = any_kind or a._node is not None or a.dtype.inexact
         else:
             parts = a if type(a) in (list, tuple) else (b,) * (type(a) is str)
             plain = bool(special) and {*map(type, parts)} == {Tensor}
         try:
-            if keywords or not plain:
+            if named or not plain:
                 pass
-            elif b is _MISSING:
-                return own(a) if axis is _MISSING else own(a, axis=axis)
-            elif axis is not _MISSING or len(more) > 1 or type(b) not in _PLAIN:
-                pass
-            elif by_axis and not more:
-                return own(a, axis=b)
-            elif not more:
-                return own(a, b)
-            elif out_at > 2 and type(more[0]) in _PLAIN and not by_axis:
-                return own(a, b, *more)
-        except (TypeError, ValueError, OverflowError):  # told below, by name
+            elif b is _NONE:
+                return own(a) if axis is _NONE else own(a, axis=axis)
+            elif type(b) in _PLAIN and not more:
+                if axis is not _NONE:
+                    return own(a, b, axis=axis)
+                return own(a, axis=b) if by_axis else own(a, b)
+            elif three and len(more) == 1 and axis is _NONE and {type(b), type(more[0])} <= _PLAIN:
+                return own(a, b, more[0])
+        except (AttributeError, TypeError, ValueError, OverflowError):  # told below, by name
             pass
-        keywords |= {} if axis is _MISSING else {"axis": axis}
-        return general(*[x for x in (a, b, *more) if x is not _MISSING], **keywords)
+        named |= {} if axis is _NONE else {"axis": axis}
+        return general(*[x for x in (a, b, *more) if x is not _NONE], **named)
 
     def general(*args: Any, **keywords: Any) -> Any:
         if not (holds(Tensor, args) or holds(Tensor, keywords.values())):
@@ -240,8 +230,6 @@ def passing(label: str, theirs: Callable[..., Any], lost: bool = True) -> Callab
 
     @wraps(theirs)
     def call(*args: Any, **keywords: Any) -> Any:
-        if isinstance(keywords.get("out"), Tensor):
-            raise TypeError(f"{label} is NumPy's own, and can't write into a Tensor: leave out=")
         values = [plain(x, label, lost) for x in args]
         named = {name: plain(x, label, lost) for name, x in keywords.items()}
         return _own(theirs, values, named, [*args, *keywords.values()])

@@ -282,11 +282,7 @@ def _is_solution(residual: Any, x: Any, matrix: Any, values: Any, given: Any, la
 class Called(Observer):
     """A user's function as SciPy calls it: with Tensors if the program has some, or arrays.
 
-    Attributes
-    ----------
-    tensors, answers, tracked, compared : bool
-        Whether it is called with Tensors, has returned some, and some that are tracked; and whether
-        it has compared tracked Tensors.
+    It notes whether it has returned Tensors, and tracked ones, and has compared tracked ones.
     """
 
     def __init__(
