@@ -159,18 +159,7 @@ SHAPES = {
 }  # fmt: skip
 _DENSITIES = ["logpdf", "pdf", "cdf", "sf", "logcdf", "logsf", "ppf", "isf"]
 _MASSES = ["logpmf", "pmf", "cdf", "sf"]
-_CONTINUOUS = [
-    "beta",
-    "cauchy",
-    "chi2",
-    "expon",
-    "gamma",
-    "laplace",
-    "lognorm",
-    "norm",
-    "t",
-    "uniform",
-]
+_CONTINUOUS = lines_of("beta  cauchy  chi2  expon  gamma  laplace  lognorm  norm  t  uniform")
 _PLACES = np.array([0.3, 0.45, 0.8])
 
 
@@ -182,6 +171,10 @@ def _distributions() -> list[Call]:
         for method in _DENSITIES:
             line = f"l.{name}.{method}({', '.join(given)})"
             found.append(Call(f"stats.{name}", line, given))
+        fixed = "".join(f"{s}, " for s in SHAPES.get(name, ()))
+        line = f"l.{name}.rvs({fixed}loc, scale, 3, random_state=1)"
+        given = {"loc": np.array(0.1), "scale": np.array(1.3)}
+        found.append(Call(f"stats.{name}", line, given, options={"single": False}))
     for name in ("bernoulli", "binom", "nbinom", "poisson"):
         *fixed, last = SHAPES[name]
         given = {"p": np.array(last)}
@@ -193,8 +186,8 @@ def _distributions() -> list[Call]:
     found += _expressions("stats", "l.nbinom.pmf([0, 4], n, p)\nl.nbinom.sf([0, 4], n, p)", given)
     given = {"x": np.array([[0.1, 0.5], [1.0, -1.0]]), "m": np.array([0.1, 0.2])}
     given["c"] = np.array([[2.0, 0.3], [0.3, 1.0]])
-    for method in ("logpdf", "pdf"):
-        found += _expressions("stats", f"l.multivariate_normal.{method}(x, m, c)", given)
+    for call in ("logpdf(x, m, c)", "pdf(x, m, c)", "rvs(m, np.eye(2), 3, random_state=1)"):
+        found += _expressions("stats", f"l.multivariate_normal.{call}", given)
     return found
 
 
