@@ -115,7 +115,7 @@ l.betaincc(a, b, p)  l.betaincinv(a, b, p)  l.betainccinv(a, b, p)  l.stdtr(a, x
 l.jv(1.5, x)  l.yv(1, x)  l.iv(2, x)  l.kv(0.5, x)  l.j0(x)  l.j1(x)  l.y0(x)  l.y1(x)  l.k0(x)
 l.k1(x)  l.hyp2f1(0.5, 1.5, 2.5, p)  l.ellipk(p)  l.ellipe(-x)  l.lambertw(x).real  l.gammaln(x)
 l.digamma(x)  l.polygamma(1, x)  l.logsumexp(x, b=a)  l.lambertw(-p / 3).real  l.softmax(x)
-l.expit(x)  l.jn(2, x)  l.beta(a, x)  l.betaln(a, x)  l.entr(x)  l.erf(x)
+l.expit(x)  l.jn(2, x)  l.yn(2, x)  l.kn(1, x)  l.beta(a, x)  l.betaln(a, x)  l.entr(x)  l.erf(x)
 l.erfc(x)  l.erfcinv(p)  l.erfcx(x)  l.gamma(x)  l.gammasgn(x)  l.i0(x)  l.i0e(x)  l.i1(x)
 l.i1e(x)  l.kl_div(x, a)  l.log_expit(x)  l.log_softmax(x)  l.logit(p)  l.multigammaln(x + 2, 2)
 l.ndtr(x)  l.psi(x)  l.rel_entr(x, a)  l.softplus(x)  l.xlog1py(x, p)  l.zeta(2.5, x)  l.expm1(x)
@@ -158,19 +158,8 @@ SHAPES = {
     "bernoulli": (0.3,), "binom": (7.0, 0.3), "nbinom": (3.0, 0.4), "poisson": (2.5,),
 }  # fmt: skip
 _DENSITIES = ["logpdf", "pdf", "cdf", "sf", "logcdf", "logsf", "ppf", "isf"]
-_MASSES = ["logpmf", "pmf"]
-_CONTINUOUS = [
-    "beta",
-    "cauchy",
-    "chi2",
-    "expon",
-    "gamma",
-    "laplace",
-    "lognorm",
-    "norm",
-    "t",
-    "uniform",
-]
+_MASSES = ["logpmf", "pmf", "cdf", "sf"]
+_CONTINUOUS = lines_of("beta  cauchy  chi2  expon  gamma  laplace  lognorm  norm  t  uniform")
 _PLACES = np.array([0.3, 0.45, 0.8])
 
 
@@ -182,6 +171,10 @@ def _distributions() -> list[Call]:
         for method in _DENSITIES:
             line = f"l.{name}.{method}({', '.join(given)})"
             found.append(Call(f"stats.{name}", line, given))
+        fixed = "".join(f"{s}, " for s in SHAPES.get(name, ()))
+        line = f"l.{name}.rvs({fixed}loc, scale, 3, random_state=1)"
+        given = {"loc": np.array(0.1), "scale": np.array(1.3)}
+        found.append(Call(f"stats.{name}", line, given, options={"single": False}))
     for name in ("bernoulli", "binom", "nbinom", "poisson"):
         *fixed, last = SHAPES[name]
         given = {"p": np.array(last)}
@@ -190,11 +183,11 @@ def _distributions() -> list[Call]:
             line = f"l.{name}.{method}({k}, {''.join(f'{s}, ' for s in fixed)}p)"
             found.append(Call(f"stats.{name}", line, given, options={"single": False}))
     given = {"n": np.array(2.5), "p": np.array(0.4)}
-    found += _expressions("stats", "l.nbinom.pmf([0, 4], n, p)", given)
+    found += _expressions("stats", "l.nbinom.pmf([0, 4], n, p)\nl.nbinom.sf([0, 4], n, p)", given)
     given = {"x": np.array([[0.1, 0.5], [1.0, -1.0]]), "m": np.array([0.1, 0.2])}
     given["c"] = np.array([[2.0, 0.3], [0.3, 1.0]])
-    for method in ("logpdf", "pdf"):
-        found += _expressions("stats", f"l.multivariate_normal.{method}(x, m, c)", given)
+    for call in ("logpdf(x, m, c)", "pdf(x, m, c)", "rvs(m, np.eye(2), 3, random_state=1)"):
+        found += _expressions("stats", f"l.multivariate_normal.{call}", given)
     return found
 
 

@@ -64,11 +64,13 @@ def test_steps_that_change_are_an_error() -> None:
     assert float(wg.grad(bound)(tensor(P))) == pytest.approx(expected, rel=1e-2)
 
 
-def test_polygamma_of_whole_orders_refuses_others() -> None:
-    x = tensor(1.5).requires_grad_()
-    assert special.polygamma(np.float64(2), x).item() == special.polygamma(2, x).item()
-    with pytest.raises(ValueError, match=r"polygamma is of whole orders, and not of 2.5"):
-        special.polygamma(2.5, x)
+@pytest.mark.parametrize("name", ["kn", "yn", "polygamma"])
+def test_functions_of_whole_orders_refuse_others(name: str) -> None:
+    """SciPy's cut them off with a warning, or are nan."""
+    function, x = getattr(special, name), tensor(1.5).requires_grad_()
+    assert function(np.float64(2), x).item() == function(2, x).item()
+    with pytest.raises(ValueError, match=r"whole orders, and not of 2.5"):
+        function(2.5, x)
 
 
 def test_odeints_options() -> None:
@@ -90,7 +92,14 @@ def test_odeints_options() -> None:
 
 
 def test_tails_of_distributions() -> None:
-    """Slopes by 40 digits."""
+    """Values of SciPy's, and slopes by 40 digits."""
+    for name, k, shapes in (
+        ("poisson", 60, (3.0,)),
+        ("binom", 40, (50, 0.05)),
+        ("nbinom", 300, (3, 0.4)),
+    ):
+        own, theirs = getattr(stats, name), getattr(scipy.stats, name)
+        assert float(own.sf(tensor(k), *shapes)) == pytest.approx(theirs.sf(k, *shapes), rel=1e-12)
     for y, df, slope in ((-20, 30, -0.8814086892994786), (-2.9, 2.5, -0.4772923896508866)):
         assert float(wg.grad(lambda d, y=y: stats.t.logcdf(y, d))(tensor(df))) == pytest.approx(
             slope

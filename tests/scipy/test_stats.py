@@ -49,7 +49,7 @@ def test_continuous(name: str) -> None:
 def test_discrete(name: str) -> None:
     shapes, wrong = SHAPES[name], []
     k = np.array([-1.0, 0.0, 1.0, 2.0, 3.0, 7.0, 8.0, 1.5, np.nan])
-    for method in ("logpmf", "pmf"):
+    for method in ("logpmf", "pmf", "cdf", "sf"):
         own, theirs = (getattr(getattr(lib, name), method) for lib in (stats, scipy.stats))
         for loc in (0, 1):
             expected = theirs(k, *shapes, loc)

@@ -9,7 +9,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from wengert.scipy.elementary import (
+    beta_density,
     beta_slope,
+    gamma_density,
     gamma_slope,
     student_log,
     student_slope,
@@ -88,7 +90,7 @@ CONTINUOUS: dict[str, Law] = {
 }
 
 
-def _mass(shapes: str, parts: Form, **more: Any) -> Law:
+def _mass(shapes: str, parts: Form, slopes: Form, **more: Any) -> Law:
     """Masses :math:`w p^u (1 - p)^d` of the last shape ``p``, by ``log w``, u and d or None."""
 
     def log(xp: Any, k: Any, *given: Any) -> Any:
@@ -109,7 +111,7 @@ def _mass(shapes: str, parts: Form, **more: Any) -> Law:
         )
         return xp.where(end, powers, xp.exp(log(xp, k, *others, inner)))
 
-    return Law(log, low=0.0, shapes=shapes, pmf=pmf, **more)
+    return Law(log, slopes, 0.0, shapes=shapes, pmf=pmf, **more)
 
 
 def _binomial(xp: Any, k: Any, n: Any, p: Any) -> Any:
@@ -124,17 +126,32 @@ def _poisson(xp: Any, k: Any, mu: Any) -> Any:
     return -xp.gammaln(k + 1) - mu, k, None
 
 
+def _binomial_slopes(xp: Any, k: Any, n: Any, p: Any) -> list[Any]:
+    rest = xp.where(k < n, n - k, 1)
+    return [-beta_slope(xp, k + 1, rest, p, False), -beta_density(xp, k + 1, rest, p)]
+
+
+def _negative_binomial_slopes(xp: Any, k: Any, n: Any, p: Any) -> list[Any]:
+    return [beta_slope(xp, n, k + 1, p, True), beta_density(xp, n, k + 1, p)]
+
+
 DISCRETE: dict[str, Law] = {
     "bernoulli": _mass(
-        *("p", lambda xp, k, p: (0 * k, k, 1 - k)),
+        *("p", lambda xp, k, p: (0 * k, k, 1 - k), lambda xp, k, p: [0 * p - 1]),
         valid=lambda p: [p >= 0, p <= 1],
         high=lambda p: 1.0,
     ),
     "binom": _mass(
-        *("n p", _binomial),
+        *("n p", _binomial, _binomial_slopes),
         valid=lambda n, p: [n >= 0, n % 1 == 0, p >= 0, p <= 1],
         high=lambda n, p: n,
     ),
-    "nbinom": _mass("n p", _negative_binomial, valid=lambda n, p: [n > 0, p > 0, p <= 1]),
-    "poisson": _mass("mu", _poisson, valid=lambda mu: [mu >= 0]),
+    "nbinom": _mass(
+        *("n p", _negative_binomial, _negative_binomial_slopes),
+        valid=lambda n, p: [n > 0, p > 0, p <= 1],
+    ),
+    "poisson": _mass(
+        *("mu", _poisson, lambda xp, k, mu: [-gamma_density(xp, k + 1, mu)]),
+        valid=lambda mu: [mu >= 0],
+    ),
 }

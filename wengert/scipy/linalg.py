@@ -174,7 +174,7 @@ def _matrix_function(name: str) -> Callable[..., Tensor]:
             found = found.real
         return found.astype(a.dtype)
 
-    rules = {"a": lambda xp, g, a: along(xp, g, _adjoint(a, xp))}
+    rules = {"a": lambda xp, g, a: _adjoint(along(xp, _adjoint(g, xp), a), xp)}
     function = host(f"scipy_{name}", "a", values, rules, jvps={"a": along})
 
     def call(A: Any) -> Tensor:

@@ -10,6 +10,8 @@ tensor(-0.3135, dtype=wengert.float64)
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import wengert as wg
 from wengert.ops import special as _module
 from wengert.scipy.elementary import TABLE
@@ -28,11 +30,12 @@ def _ufunc(function: Callable[..., Any]) -> Callable[..., Tensor]:
     return lambda *args: function(*inexact(*args))
 
 
-def _polygamma(n: Any, x: Any) -> Tensor:
-    order = values_of(n, "scipy.special.polygamma's n")
-    if order % 1:
-        raise ValueError(f"scipy.special.polygamma is of whole orders, and not of {order}")
-    return _special.polygamma(int(order), *inexact(x))  # type: ignore[no-any-return]
+def _whole(n: Any, x: Any, function: Callable[..., Tensor]) -> Tensor:
+    """A function of a whole order: SciPy's cut off the rest, or are NaN."""
+    n = np.asarray(values_of(n, "scipy.special's n"))
+    if (n % 1 != 0).any():
+        raise ValueError(f"this function is of whole orders, and not of {n}")
+    return function(n.item(), *inexact(x)) if not n.ndim else function(*inexact(n, x))
 
 
 def _lambertw(z: Any, k: int = 0, tol: float = 1e-8) -> Tensor:
@@ -57,7 +60,8 @@ _UFUNCS |= {"expm1": wg.expm1, "jn": TABLE["jv"], "log1p": wg.log1p}
 _OWN: dict[str, Any] = {
     "lambertw": _lambertw,
     "log_softmax": lambda x, axis=None: _special.log_softmax(*inexact(x), axis=axis),
-    "polygamma": _polygamma,
+    "polygamma": lambda n, x: _whole(n, x, lambda n, x: _special.polygamma(int(n), x)),
+    **{f"{kind}n": lambda n, x, kind=kind: _whole(n, x, TABLE[f"{kind}v"]) for kind in "ky"},
     "zeta": lambda x, q=None: _special.zeta(*inexact(x, 1.0 if q is None else q)),
     "multigammaln": lambda a, d: _special.multigammaln(*inexact(a), d),
     "softmax": lambda x, axis=None: _special.softmax(*inexact(x), axis=axis),

@@ -92,10 +92,13 @@ def _slope(xp: Any, law: Law, at: int, log: Any, x: Any, *rest: Any) -> Any:
     """The derivative of the distribution function by an argument, over an exponential."""
     last = len(law.shapes.split()) + 1  # the location
     if 0 < at < last:
+        x = x if law.pmf is None else xp.floor(x)
         shapes, _, y, inside, _ = _place(xp, law, x, *rest)
         slope: Any = law.slopes(xp, y, *shapes)[at - 1]
         slope, power = slope if isinstance(slope, tuple) else (slope, 0)
         return xp.where(inside & (y < law.high(*shapes)), slope, 0) * xp.exp(power - log)
+    if law.pmf is not None:
+        return 0 * x
     log, y = _density(xp, law, x, *rest) - log, _place(xp, law, x, *rest)[2]
     steep = log == math.inf  # at an end of the support, which the scale does not move if it is 0
     density = xp.where(steep, math.inf, xp.exp(xp.where(steep, 0, log)))
@@ -205,7 +208,8 @@ def _univariate(name: str) -> dict[str, Callable[..., Any]]:
         return _probability(like_first(given, draws), *given, family=name, method="rvs")
 
     if law.pmf:
-        return {"logpmf": method("k", None), "pmf": method("k", law.pmf)}
+        own = {"logpmf": method("k", None), "pmf": method("k", law.pmf)}
+        return own | {key: method("k", key) for key in ("cdf", "sf")}
     found = {key: method("x", key) for key in ("cdf", "logcdf", "logsf", "sf")}
     found |= {key: method("q", key) for key in ("isf", "ppf")}
     return found | {"logpdf": (log := method("x", None)), "pdf": _exp(log), "rvs": draw}
@@ -225,8 +229,8 @@ def _arguments(mean: Any, cov: Any, *more: Any) -> tuple[Tensor, ...]:
     return wg.broadcast_to(m, (n,)), c, *rest
 
 
-def _normal_log(x: Any, mean: Any = None, cov: Any = 1) -> Tensor:
-    """The logarithm of the density, by Cholesky's factor of the covariance."""
+def _normal_log(x: Any, mean: Any = None, cov: Any = 1, allow_singular: Any = False) -> Tensor:
+    """The logarithm of the density, by Cholesky's factor, which no singular covariance has."""
     m, c, places = _arguments(mean, cov, x)
     n = m.shape[0]
     outer = places.shape if places.ndim < 2 and n == 1 else places.shape[:-1]
