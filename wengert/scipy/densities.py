@@ -128,8 +128,7 @@ def _poisson(xp: Any, k: Any, mu: Any) -> Any:
 
 def _binomial_slopes(xp: Any, k: Any, n: Any, p: Any) -> list[Any]:
     rest = xp.where(k < n, n - k, 1)
-    by_n = -beta_slope(xp, k + 1, rest, p, False)
-    return [by_n, -beta_density(xp, k + 1, rest, p)]
+    return [-beta_slope(xp, k + 1, rest, p, False), -beta_density(xp, k + 1, rest, p)]
 
 
 def _negative_binomial_slopes(xp: Any, k: Any, n: Any, p: Any) -> list[Any]:
@@ -138,9 +137,7 @@ def _negative_binomial_slopes(xp: Any, k: Any, n: Any, p: Any) -> list[Any]:
 
 DISCRETE: dict[str, Law] = {
     "bernoulli": _mass(
-        "p",
-        lambda xp, k, p: (0 * k, k, 1 - k),
-        lambda xp, k, p: [0 * p - 1],
+        *("p", lambda xp, k, p: (0 * k, k, 1 - k), lambda xp, k, p: [0 * p - 1]),
         valid=lambda p: [p >= 0, p <= 1],
         high=lambda p: 1.0,
     ),

@@ -49,27 +49,19 @@ def solve_ivp(
     label, args = "scipy.integrate.solve_ivp", () if args is None else tuple(args)
     field = Called(label, fun, (t_span, y0, t_eval, args), at=1)
     options = {key: plain(x, label, key) for key, x in (options | {"events": events}).items()}
+    options |= {"vectorized": vectorized and not field.tensors, "args": args or None}
     span = [float(values_of(t, label)) for t in t_span]
     start, places = np.atleast_1d(np.asarray(values_of(y0, label))), values_of(t_eval, label)
-
-    def run(method: Any, dense: bool) -> Any:
-        more = {"vectorized": vectorized and not field.tensors, "args": args or None}
-        given = (field, span, start, method, places, dense)
-        return _scipy.solve_ivp(*given, **more, **options)
-
-    found = run(method, dense_output)
-    moving = field.tracked or tracked(t_span, y0, t_eval)
-    if events is not None and moving:
-        raise NotImplementedError(f"{label}: solutions with events= are not differentiated")
-    if not moving:
+    found = _scipy.solve_ivp(field, span, start, method, places, dense_output, **options)
+    if not (field.tracked or tracked(t_span, y0, t_eval)):
         found.t, found.y = field.in_kind(found.t), field.in_kind(found.y)
         found.sol = found.sol and Guarded(found.sol, f"the sol of {label}")
         return found
-    kind = method
-    if method not in METHODS:  # of several steps, whose history has no derivative
-        stiff = method != "LSODA" or _is_stiff(field, start, span, args, options)
-        kind = "Radau" if stiff else "DOP853"
-    found = found if kind == method and dense_output else run(kind, True)
+    if events is not None:
+        raise NotImplementedError(f"{label}: solutions with events= are not differentiated")
+    kind = method if method in METHODS else "Radau"  # the history of others has no derivative
+    if kind != method or not dense_output:
+        found = _scipy.solve_ivp(field, span, start, kind, places, True, **options)
     if found.status < 0:
         raise RuntimeError(f"{label}: {found.message}")
     times: list[Any] = [(one.t_old, one.t) for one in found.sol.interpolants]
@@ -91,37 +83,28 @@ def solve_ivp(
     return found
 
 
-def _is_stiff(field: Any, y0: Any, span: Any, args: Any, options: dict[str, Any]) -> bool:
-    """Whether LSODA changes to its method for stiff equations."""
-    limits = {key: options[key] for key in ("rtol", "atol") if key in options}
-    given = (field, y0, np.linspace(span[0], span[1], 50), args)
-    return 2 in _scipy.odeint(*given, tfirst=True, full_output=True, **limits)[1]["mused"]
-
-
-def odeint(
-    func: Any, y0: Any, t: Any, args: Any = (), Dfun: Any = None, col_deriv: Any = 0,
-    full_output: Any = 0, *more: Any, **options: Any,
-) -> Any:  # fmt: skip
+def odeint(func: Any, y0: Any, t: Any, *args: Any, **options: Any) -> Any:
     """Solve an initial value problem; with Tensors by the steps of DOP853, or of Radau."""
-    label, args = "scipy.integrate.odeint", args if isinstance(args, tuple) else (args,)
-    options |= dict(zip([*signature(_scipy.odeint).parameters][7:], more, strict=False))
-    tfirst = options.pop("tfirst", False)
-    field = Called(label, func, (y0, t, args), at=int(tfirst))
-    options = {key: plain(x, label, key) for key, x in options.items()}
-    start, times = np.array(values_of(y0, label), float), np.asarray(values_of(t, label), float)
-    given = (field, start, times, args, field.other(Dfun), col_deriv, True)
-    found, info = _scipy.odeint(*given, tfirst=tfirst, **options)
+    label = "scipy.integrate.odeint"
+    known = signature(_scipy.odeint).bind(func, y0, t, *args, **options).arguments
+    told, more, tfirst = (known.get(key, ()) for key in ("full_output", "args", "tfirst"))
+    more = known["args"] = more if isinstance(more, tuple) else (more,)
+    field = Called(label, func, (y0, t, more), at=1 if tfirst else 0)
+    known |= {"func": field, "full_output": True, "Dfun": field.other(known.get("Dfun"))}
+    plainly = known.keys() - {"func", "Dfun", "args", "y0", "t"}
+    known |= {key: plain(known[key], label, key) for key in plainly}
+    known |= {"y0": np.array(values_of(y0, label), float), "t": np.asarray(values_of(t, label))}
+    found, info = _scipy.odeint(**known)
     y = field.in_kind(found)
     if field.tracked or tracked(y0, t):
-        if options.get("tcrit") is not None or options.get("h0") or options.get("hmin"):
+        if known.get("tcrit") is not None or known.get("h0") or known.get("hmin"):
             raise NotImplementedError(f"{label}: tcrit=, h0= and hmin= are not differentiated")
         rates = func if tfirst else lambda t, y, *args: func(y, t, *args)
-        limits: dict[str, Any] = {key: options.get(key) or 1.49012e-8 for key in ("rtol", "atol")}
-        limits["max_step"] = options.get("hmax") or np.inf
+        limits: dict[str, Any] = {key: known.get(key) or 1.49012e-8 for key in ("rtol", "atol")}
+        limits |= {"max_step": known.get("hmax") or np.inf, "args": more}
         kind = "Radau" if 2 in info["mused"] else "DOP853"
-        span = t[0], t[-1]
-        y = wg.matrix_transpose(solve_ivp(rates, span, y0, kind, t, True, args=args, **limits).y)
-    return (y, info) if full_output else y
+        y = wg.matrix_transpose(solve_ivp(rates, (t[0], t[-1]), y0, kind, t, True, **limits).y)
+    return (y, info) if told else y
 
 
 # -- integrals of functions ------------------------------------------------------------------------

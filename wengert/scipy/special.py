@@ -30,12 +30,12 @@ def _ufunc(function: Callable[..., Any]) -> Callable[..., Tensor]:
     return lambda *args: function(*inexact(*args))
 
 
-def _order(n: Any, function: str) -> Any:
-    """A whole order; SciPy's functions cut off the rest, or are nan."""
-    n = np.asarray(values_of(n, f"scipy.special.{function}'s n"))
+def _whole(n: Any, x: Any, function: Callable[..., Tensor]) -> Tensor:
+    """A function of a whole order: SciPy's cut off the rest, or are NaN."""
+    n = np.asarray(values_of(n, "scipy.special's n"))
     if (n % 1 != 0).any():
-        raise ValueError(f"scipy.special.{function} is of whole orders, and not of {n}")
-    return n if n.ndim else n.item()
+        raise ValueError(f"this function is of whole orders, and not of {n}")
+    return function(n.item(), *inexact(x)) if not n.ndim else function(*inexact(n, x))
 
 
 def _lambertw(z: Any, k: int = 0, tol: float = 1e-8) -> Tensor:
@@ -58,13 +58,12 @@ for _name in ("j0", "j1", "y0", "y1", "k0", "k1"):
     _UFUNCS[_name] = lambda x, f=TABLE[f"{_name[0]}v"], n=int(_name[1]): f(wg.full_like(x, n), x)
 _UFUNCS |= {"expm1": wg.expm1, "jn": TABLE["jv"], "log1p": wg.log1p}
 _OWN: dict[str, Any] = {
-    "kn": lambda n, x: TABLE["kv"](*inexact(_order(n, "kn"), x)),
     "lambertw": _lambertw,
     "log_softmax": lambda x, axis=None: _special.log_softmax(*inexact(x), axis=axis),
-    "polygamma": lambda n, x: _special.polygamma(int(_order(n, "polygamma")), *inexact(x)),
+    "polygamma": lambda n, x: _whole(n, x, lambda n, x: _special.polygamma(int(n), x)),
+    **{f"{kind}n": lambda n, x, kind=kind: _whole(n, x, TABLE[f"{kind}v"]) for kind in "ky"},
     "zeta": lambda x, q=None: _special.zeta(*inexact(x, 1.0 if q is None else q)),
     "multigammaln": lambda a, d: _special.multigammaln(*inexact(a), d),
     "softmax": lambda x, axis=None: _special.softmax(*inexact(x), axis=axis),
-    "yn": lambda n, x: TABLE["yv"](*inexact(_order(n, "yn"), x)),
 }
 publish(globals(), {name: _ufunc(one) for name, one in _UFUNCS.items()} | _OWN)

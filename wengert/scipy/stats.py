@@ -41,17 +41,18 @@ _signature = cache(lambda words: Signature([*map(_parameter, words.split())]))
 _LAWS = CONTINUOUS | DISCRETE
 
 
+def _bind(words: str, args: Any, keywords: Any) -> dict[str, Any]:
+    """Arguments by their names, with defaults."""
+    bound = _signature(words).bind(*args, **keywords)
+    bound.apply_defaults()
+    return dict(bound.arguments)
+
+
 # -- densities, and what follows -------------------------------------------------------------------
 
-
-#: Where a place is infinite: nothing moves there.
-Primitive(
-    "scipy_far",
-    ["x", "loc", "scale"],
-    {},
-    elementwise=True,
-    composite=lambda xp, x, loc, scale: xp.isinf((x - loc) / scale),
-)
+#: Where a place is infinite: nothing moves there, and no tangent is computed.
+_is_far: Any = lambda xp, x, loc, scale: xp.isinf((x - loc) / scale)
+Primitive("scipy_far", ["x", "loc", "scale"], {}, elementwise=True, composite=_is_far)
 
 
 def _place(xp: Any, law: Law, x: Any, *rest: Any) -> tuple[list[Any], Any, Any, Any, Any]:
@@ -147,14 +148,10 @@ _probability = host("scipy_probability", "*given", _values, {"given": _by}, **_F
 class _Family(Guarded):
     """One of SciPy's distributions: methods with derivatives, or that refuse Tensors."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, methods: dict[str, Callable[..., Any]]) -> None:
         super().__init__(getattr(_scipy, name), f"scipy.stats.{name}")
-        for method, ours in self._methods(name).items():
-            door_of = door(f"{self._label}.{method}", getattr(self._theirs, method), ours)
-            setattr(self, method, door_of)
-
-    def _methods(self, name: str) -> dict[str, Callable[..., Any]]:
-        raise NotImplementedError
+        for key, ours in methods.items():
+            setattr(self, key, door(f"{self._label}.{key}", getattr(self._theirs, key), ours))
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         if not tensors_in(args, keywords):
@@ -171,109 +168,89 @@ class Frozen:
         self.dist, self.args, self.kwds = family, args, keywords
 
     def __getattr__(self, name: str) -> Any:
-        plain = not tensors_in(self.args, self.kwds)
-        theirs: Any = lambda: getattr(self.dist._theirs(*self.args, **self.kwds), name)
-        ours = name[0] != "_" and name in vars(self.dist)
-        if plain and not ours and not callable(found := theirs()):
-            return found
-
         def call(*args: Any, **keywords: Any) -> Any:
-            if plain and not tensors_in(args, keywords):
-                return door(f"{self.dist._label}.{name}", theirs())(*args, **keywords)
             if name == "rvs":
                 keywords.update(zip(("size", "random_state"), args, strict=False))
                 args = ()
             return getattr(self.dist, name)(*args, *self.args, **self.kwds, **keywords)
 
-        return call
+        if tensors_in(self.args, self.kwds):
+            return call
+        theirs = getattr(self.dist._theirs(*self.args, **self.kwds), name)
+        ours = call if name[0] != "_" and name in vars(self.dist) else None
+        return door(f"{self.dist._label}.{name}", theirs, ours) if callable(theirs) else theirs
 
 
-class _Univariate(_Family):
-    """A distribution of the tables, of real or of whole numbers."""
+def _univariate(name: str) -> dict[str, Callable[..., Any]]:
+    """The methods with derivatives of a distribution of the tables."""
+    law = _LAWS[name]
+    words = f"{law.shapes} loc" if law.pmf else f"{law.shapes} loc scale"
 
-    def _methods(self, name: str) -> dict[str, Callable[..., Any]]:
-        law = _LAWS[name]
-        if law.pmf is not None:
-            self._words = f"{law.shapes} loc"
-            found = {"logpmf": self._method("k", None), "pmf": self._method("k", law.pmf)}
-            return found | {key: self._method("k", key) for key in ("cdf", "sf")}
-        self._words = f"{law.shapes} loc scale"
-        found = {key: self._method("x", key) for key in ("cdf", "logcdf", "logsf", "sf")}
-        found |= {key: self._method("q", key) for key in ("isf", "ppf")}
-        log = self._method("x", None)
-        pdf = lambda *args, **keywords: wg.exp(log(*args, **keywords))
-        return found | {"logpdf": log, "pdf": pdf, "rvs": self._draw}
-
-    def _bind(self, words: str, args: Any, keywords: Any) -> dict[str, Any]:
-        """The arguments by their names, with defaults."""
-        try:
-            bound = _signature(words).bind(*args, **keywords)
-        except TypeError as error:
-            raise TypeError(f"{self._label}: {error}") from None
-        bound.apply_defaults()
-        return dict(bound.arguments)
-
-    def _method(self, first: str, form: Any) -> Any:
+    def method(first: str, form: Any) -> Callable[..., Any]:
         """A density of a ``form``, or a method by name, of a ``first`` argument."""
-        name = self.__name__
 
-        def call(*args: Any, **keywords: Any) -> Tensor:
-            x, *rest = inexact(*self._bind(f"{first} {self._words}", args, keywords).values())
+        def call(*args: Any, **keywords: Any) -> Any:
+            x, *rest = inexact(*_bind(f"{first} {words}", args, keywords).values())
             if isinstance(form, str):
-                return _probability(x, *rest, family=name, method=form)  # type: ignore[no-any-return]
-            return _density(differentiable, _LAWS[name], x, *rest, form=form)  # type: ignore[no-any-return]
+                return _probability(x, *rest, family=name, method=form)
+            return _density(differentiable, law, x, *rest, form=form)
 
         return call
 
-    def _draw(self, *args: Any, **keywords: Any) -> Tensor:
+    def draw(*args: Any, **keywords: Any) -> Any:
         """SciPy's draws, as they move with the parameters at the same place of the distribution."""
-        bound = self._bind(f"{self._words} size random_state", args, keywords)
+        bound = _bind(f"{words} size random_state", args, keywords)
         size, state = bound.pop("size"), bound.pop("random_state")
         given = inexact(*bound.values())
         size = np.broadcast_shapes(*[x.shape for x in given]) if size is None else size
-        numbers = [values_of(x, self._label) for x in given]
-        draws = like_first(given, self._theirs.rvs(*numbers, size=size, random_state=state))
-        return _probability(draws, *given, family=self.__name__, method="rvs")  # type: ignore[no-any-return]
+        numbers = [values_of(x, f"scipy.stats.{name}") for x in given]
+        draws = getattr(_scipy, name).rvs(*numbers, size=size, random_state=state)
+        return _probability(like_first(given, draws), *given, family=name, method="rvs")
+
+    if law.pmf:
+        own = {"logpmf": method("k", None), "pmf": method("k", law.pmf)}
+        return own | {key: method("k", key) for key in ("cdf", "sf")}
+    found = {key: method("x", key) for key in ("cdf", "logcdf", "logsf", "sf")}
+    found |= {key: method("q", key) for key in ("isf", "ppf")}
+    return found | {"logpdf": (log := method("x", None)), "pdf": _exp(log), "rvs": draw}
 
 
-class _Normals(_Family):
-    """``multivariate_normal``, by place, mean and covariance."""
-
-    def _methods(self, name: str) -> dict[str, Callable[..., Any]]:
-        pdf = lambda *args, **keywords: wg.exp(self._log(*args, **keywords))
-        return {"logpdf": self._log, "pdf": pdf, "rvs": self._draw}
-
-    @staticmethod
-    def _arguments(mean: Any, cov: Any, *more: Any) -> tuple[Tensor, ...]:
-        c, m, *rest = inexact(cov, 0.0 if mean is None else mean, *more)
-        n = max(m.shape[0] if m.ndim else 1, c.shape[0] if c.ndim else 1)
-        c = wg.eye(n, dtype=c.dtype) * c if c.ndim < 2 else mirror(c, lower=True)  # as SciPy
-        return wg.broadcast_to(m, (n,)), c, *rest
-
-    def _log(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: Any = 0) -> Tensor:
-        if allow_singular:
-            raise TypeError(f"{self._label}: allow_singular=True has no derivative: leave it out")
-        m, c, places = self._arguments(mean, cov, x)
-        n = m.shape[0]
-        outer = places.shape if places.ndim < 2 and n == 1 else places.shape[:-1]
-        off = wg.reshape(places, (-1, n)) - m
-        chol = wg.linalg.cholesky(c)
-        white = wg.linalg.solve_triangular(chol, off.T, upper=False)
-        logs = wg.sum(wg.log(wg.linalg.diagonal(chol))) + n * math.log(2 * math.pi) / 2
-        found = wg.reshape(-wg.sum(white * white, axis=0) / 2 - logs, outer)
-        return wg.squeeze(found, axis=0) if found.shape == (1,) else found
-
-    def _draw(
-        self, mean: Any = None, cov: Any = 1, size: Any = 1, random_state: Any = None
-    ) -> Tensor:
-        """SciPy's draws, as they move with mean and covariance by the Cholesky factor."""
-        m, c = self._arguments(mean, cov)
-        own = values_of(m, self._label), values_of(c, self._label)
-        draws = self._theirs.rvs(*own, size=size, random_state=random_state)
-        off = np.reshape(draws, (-1, m.shape[0])) - own[0]
-        white = np.linalg.solve(np.linalg.cholesky(own[1]), off.T)
-        return wg.reshape(m + (wg.linalg.cholesky(c) @ like_first([m], white)).T, np.shape(draws))
+def _exp(log: Callable[..., Any]) -> Callable[..., Tensor]:
+    return lambda *args, **keywords: wg.exp(log(*args, **keywords))
 
 
-_OWN: dict[str, Any] = {name: _Univariate(name) for name in (*CONTINUOUS, *DISCRETE)}
-publish(globals(), _OWN | {"multivariate_normal": _Normals("multivariate_normal")})
+# -- normal distributions of several variables -----------------------------------------------------
+
+
+def _arguments(mean: Any, cov: Any, *more: Any) -> tuple[Tensor, ...]:
+    c, m, *rest = inexact(cov, 0.0 if mean is None else mean, *more)
+    n = max(m.shape[0] if m.ndim else 1, c.shape[0] if c.ndim else 1)
+    c = wg.eye(n, dtype=c.dtype) * c if c.ndim < 2 else mirror(c, lower=True)  # as SciPy
+    return wg.broadcast_to(m, (n,)), c, *rest
+
+
+def _normal_log(x: Any, mean: Any = None, cov: Any = 1, allow_singular: Any = False) -> Tensor:
+    """The logarithm of the density, by Cholesky's factor, which no singular covariance has."""
+    m, c, places = _arguments(mean, cov, x)
+    n = m.shape[0]
+    outer = places.shape if places.ndim < 2 and n == 1 else places.shape[:-1]
+    chol = wg.linalg.cholesky(c)
+    white = wg.linalg.solve_triangular(chol, (wg.reshape(places, (-1, n)) - m).T, upper=False)
+    logs = wg.sum(wg.log(wg.linalg.diagonal(chol))) + n * math.log(2 * math.pi) / 2
+    found = wg.reshape(-wg.sum(white * white, axis=0) / 2 - logs, outer)
+    return wg.squeeze(found, axis=0) if found.shape == (1,) else found
+
+
+def _normal_draw(mean: Any = None, cov: Any = 1, size: Any = 1, random_state: Any = None) -> Tensor:
+    """SciPy's draws, as they move with mean and covariance by Cholesky's factor."""
+    m, c = _arguments(mean, cov)
+    own = [values_of(x, "scipy.stats.multivariate_normal") for x in (m, c)]
+    draws = _scipy.multivariate_normal.rvs(*own, size=size, random_state=random_state)
+    off = np.reshape(draws, (-1, m.shape[0])) - own[0]
+    white = np.linalg.solve(np.linalg.cholesky(own[1]), off.T)
+    return wg.reshape(m + (wg.linalg.cholesky(c) @ like_first([m], white)).T, np.shape(draws))
+
+
+_OWN: dict[str, Any] = {name: _Family(name, _univariate(name)) for name in _LAWS}
+_NORMAL = {"logpdf": _normal_log, "pdf": _exp(_normal_log), "rvs": _normal_draw}
+publish(globals(), _OWN | {"multivariate_normal": _Family("multivariate_normal", _NORMAL)})

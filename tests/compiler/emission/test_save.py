@@ -43,7 +43,7 @@ def tree():
 
 def places():
     """Indices."""
-    table = wg.asarray(np.arange(12.0).reshape(4, 3), requires_grad=True)
+    table = wg.asarray(np.arange(12.0).reshape(4, 3))
 
     @wg.compile
     def pick(at, scale):
