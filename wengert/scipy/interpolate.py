@@ -55,10 +55,6 @@ class _Interpolant(Guarded):
         order = [*range(at.ndim, at.ndim + axis), *range(at.ndim)]
         return wg.permute_dims(found, (*order, *range(len(order), found.ndim)))
 
-    def _at(self, at: Tensor, *args: Any, **keywords: Any) -> Tensor:
-        """The values at places in a row, with the interpolation's axis first."""
-        raise NotImplementedError
-
     def _widen(self, x: Tensor) -> Tensor:
         """Numbers of the interpolation's axis, to be multiplied with data."""
         return wg.reshape(x, (*x.shape, *(1,) * (self._y.ndim - 1)))
@@ -189,8 +185,8 @@ def griddata(
     triangle = mesh.find_simplex(at)
     affine = mesh.transform[triangle]
     parts = np.einsum("...jk,...k->...j", affine[..., :-1, :], at - affine[..., -1, :])
-    weights = np.concatenate([parts, 1 - parts.sum(-1, keepdims=True)], -1)
-    weights = like_first([data], np.reshape(weights, (*weights.shape, *wide)))
+    parts = np.concatenate([parts, 1 - parts.sum(-1, keepdims=True)], -1)
+    weights = like_first([data], np.reshape(parts, (*parts.shape, *wide)))
     found = wg.sum(data[mesh.simplices[triangle]] * weights, axis=triangle.ndim)
     out = np.reshape(triangle < 0, (*triangle.shape, *wide))
     return wg.where(like_first([data], out), fill, found)
