@@ -4,51 +4,11 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.autograd import checkpoint
+from tests.compiler.ordinary import alike
 from wengert.compiler.capture.errors import TraceError
 from wengert.testing import graph_breaks
 
 F = wg.nn.functional
-
-
-def test_a_checkpoint_draws_its_mask_once():
-    w = wg.asarray(np.linspace(0.5, 1.5, 8), requires_grad=True)
-
-    def block(x):
-        return F.dropout(wg.sin(x * w), 0.5) * F.dropout(wg.exp(x), 0.25)
-
-    def step(x):
-        w.grad = None
-        loss = wg.sum(checkpoint(block, x) + F.dropout(x, 0.5) * w)
-        loss.backward()
-        return loss
-
-    found = []
-    for run in (step, wg.compile(step, strict=True)):
-        wg.manual_seed(9)
-        answers = []
-        for i in range(5):
-            loss = run(wg.ones(8, dtype=wg.float64) * (i + 1.0))
-            answers.append((loss.item(), w.grad.tolist()))
-        found.append((answers, wg.rand_like(wg.ones(2)).tolist()))
-    assert found[0] == found[1]
-
-
-def test_going_back_to_a_state_draws_the_same():
-    def function(x):
-        state = wg.random.get_rng_state()
-        first = wg.rand_like(x)
-        wg.random.set_rng_state(state)
-        return first - wg.rand_like(x), wg.rand_like(x)
-
-    f = wg.compile(function, strict=True)
-    for i in range(4):
-        wg.manual_seed(i)
-        zero, other = f(wg.ones(3))
-        wg.manual_seed(i)
-        assert zero.tolist() == [0.0] * 3
-        assert other.tolist() == function(wg.ones(3))[1].tolist()
-    assert f.report.recordings == 1
 
 
 def _seeds(x):
@@ -63,6 +23,13 @@ def _leaves_a_state(x):
     return y
 
 
+def _draws_again(x):
+    state = wg.random.get_rng_state()
+    first = wg.rand_like(x)
+    wg.random.set_rng_state(state)
+    return first - wg.rand_like(x)
+
+
 OUTSIDE = wg.random.get_rng_state()
 
 
@@ -71,13 +38,32 @@ def _takes_a_state(x):
     return x * wg.rand_like(x)
 
 
+def _checkpoints_dropout(x):
+    y = wg.checkpoint(lambda x: F.dropout(wg.sin(x), 0.5), x.requires_grad_())
+    return wg.autograd.grad(wg.sum(y), [x])[0]
+
+
+BACK = [_leaves_a_state, _draws_again, _takes_a_state, _checkpoints_dropout]
+
+
 @pytest.mark.parametrize(
-    ("function", "says"),
-    [(_seeds, "seeded"), (_leaves_a_state, "at an earlier state"), (_takes_a_state, "not saved")],
+    ("function", "says"), [(_seeds, "seeded"), *[(function, "go back") for function in BACK]]
 )
 def test_states_of_generators_that_a_replay_would_not_set(function, says):
     with pytest.raises(TraceError, match=says):
         wg.compile(function)(wg.ones(2))
+
+
+def test_a_checkpoint_beside_dropout_is_compiled():
+    w = wg.asarray(np.linspace(0.5, 1.5, 8), requires_grad=True)
+
+    def step(x):
+        w.grad = None
+        loss = wg.sum(wg.checkpoint(lambda x: wg.sin(x * w) * wg.exp(x), F.dropout(x, 0.5)))
+        loss.backward()
+        return loss, F.dropout(w.grad, 0.5)
+
+    alike(lambda: (step, lambda: [w, w.grad]), [(wg.ones(8) * (i + 1.0),) for i in range(5)])
 
 
 def test_graph_breaks_sees_what_a_replay_would_not_show():

@@ -137,6 +137,9 @@ class _Writer:
         """Allocate a buffer."""
         self.known[value] = name = self.names.new(identifier(value.name), numbered=True)
         shape, dtype = (self.speller.literal(x, {}) for x in (value.shape, value.dtype))
+        if value.order is not None:
+            made = self.speller.function(np.ndarray, "ndarray")
+            return f"{name} = {made}({shape}, {dtype}, strides={value.order})"
         return f"{name} = {self.speller.function(np.empty, 'empty')}({shape}, {dtype})"
 
     def _view(self, step: Instruction) -> str:
