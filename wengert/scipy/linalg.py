@@ -200,13 +200,13 @@ def block_diag(*arrs: Any) -> Tensor:
 
 def eigh(a: Any, lower: bool = True, eigvals_only: bool = False, **options: Any) -> Any:
     """Eigenvalues and eigenvectors of a Hermitian matrix, of which one triangle is read."""
-    x = mirror(*_operands(options, a), lower)
+    x = mirror(_operands(options, a)[0], lower)
     return wg.linalg.eigvalsh(x) if eigvals_only else tuple(wg.linalg.eigh(x))
 
 
 def qr(a: Any, mode: str = "full", **options: Any) -> Any:
     """``Q`` and ``R``; ``mode="raw"`` is not for Tensors."""
-    kinds = {"economic": "reduced", "full": "complete", "r": "complete"}
+    kinds: dict[str, Any] = {"economic": "reduced", "full": "complete", "r": "complete"}
     found = wg.linalg.qr(*_operands(options, a), mode=kinds[mode])
     return (found.R,) if mode == "r" else tuple(found)
 

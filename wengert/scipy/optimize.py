@@ -59,7 +59,6 @@ class _Search:
             given[key] = plain(given[key], self.label, key)
 
     def run(self) -> Any:
-        """What SciPy finds."""
         return self.theirs(*self.bound.args, **self.bound.kwargs)
 
     def value(self, x: Any) -> Any:
