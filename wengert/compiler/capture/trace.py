@@ -118,9 +118,12 @@ class Trace:
             return TracedNumber(x, value, self)
         return kind(x, value, self)
 
-    def constant(self, array: Any) -> "Traced":
-        """A raw array as a constant of the program."""
-        return Traced(array, self._constant(array), self)
+    def constant(self, array: Any, *, beside: bool = False) -> "Traced":
+        """A raw array as a constant of the program; ``beside`` others a Tensor may hold it."""
+        value = self._constant(array)
+        if beside:
+            self.beside.add(value)
+        return Traced(array, value, self)
 
     def _constant(self, array: Any) -> Value:
         value = self._held.get(id(array))
@@ -129,12 +132,6 @@ class Trace:
             self.constants[value] = array
             self.locks.lock(array)
         return value
-
-    def lifted(self, array: Any) -> "Traced":
-        """A raw operand as a constant, which a Tensor may hold."""
-        made = self.constant(array)
-        self.beside.add(made.value)
-        return made
 
     def apply(
         self, backend: Backend, name: str, operands: Sequence[Any], parameters: Mapping[str, Any]
@@ -304,7 +301,7 @@ class Trace:
         """Replace raw arrays beside a traced number by traced ones, in place."""
         for i, x in enumerate(arrays):
             if hasattr(x, "dtype") and not isinstance(x, Lifted):
-                arrays[i] = self.lifted(x)
+                arrays[i] = self.constant(x, beside=True)
         like = next((x for x in arrays if isinstance(x, Lifted)), None)
         if like is None:
             raise TypeError("there is no array among the operands")
