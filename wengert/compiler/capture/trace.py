@@ -424,21 +424,16 @@ class Trace:
     def closed(self, operands: Sequence[Any]) -> TraceError:
         """The error for a value of another thread's or a closed trace."""
         found = [x for x in operands if isinstance(x, Traced | TracedNumber)]
-        x = next((x for x in found if not x.trace.open), None)
-        if x is None:
-            error = TraceError(
-                f"{user_line()}: a value of a compiled function is used in another thread or task "
-                "than the one in which the function is recorded, and what is computed there would "
-                f"be lost; it was made at {found[0].trace.made_at(found[0].value)}. Compute with "
-                "it in the function's own thread, or leave this part outside wg.compile"
-            )
-            self.refused.append(error)  # which the other thread may keep to itself
-            return error
-        return TraceError(
+        x = next((x for x in found if not x.trace.open), found[0])
+        error = TraceError(
             f"{user_line()}: a value is used here that belongs to the trace of a compiled "
-            f"function, which has ended; it was made at {x.trace.made_at(x.value)}. Return it from "
-            "the compiled function instead of keeping it"
+            "function, which has ended, or runs in another thread or task; it was made at "
+            f"{x.trace.made_at(x.value)}. Return it from the compiled function, or compute with it "
+            "in the function's own thread"
         )
+        if x.trace.open:
+            self.refused.append(error)  # which the other thread may keep to itself
+        return error
 
     def _check_shape(self, what: str, dynamic: bool) -> None:
         if dynamic:
