@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from wengert.compiler.adjoint import programs
 from wengert.compiler.calls import Layout
-from wengert.compiler.capture.errors import TraceError
+from wengert.compiler.capture.errors import TraceError, UnrollError
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.raw import RawArray, check_class
 from wengert.compiler.capture.recorded import (
@@ -56,10 +56,15 @@ class Call:
     """A call that is recorded."""
 
     def __init__(
-        self, function: Callable[..., Any], state: State, layout: Layout, leaves: Sequence[Any]
+        self,
+        function: Callable[..., Any],
+        state: State,
+        layout: Layout,
+        leaves: Sequence[Any],
+        loops: bool,
     ) -> None:
         self.function, self.state, self.layout = function, state, layout
-        self.trace, self.start = Trace(), Before(state, leaves)
+        self.trace, self.start = Trace(loops), Before(state, leaves)
         self.tensors = self.start.tensors
         self.inputs: dict[Ref, Any] = {}  # values of the program
         self.before: dict[Ref, Any] = {}  # what they were made of
@@ -172,24 +177,31 @@ class Call:
 
 
 def record(
-    function: Callable[..., Any], state: State, layout: Layout, leaves: Sequence[Any]
+    function: Callable[..., Any],
+    state: State,
+    layout: Layout,
+    leaves: Sequence[Any],
+    loops: bool = True,
 ) -> tuple[Recording, Callable[[], Trace | None]]:
     """Run a function while it is recorded; afterwards all is as before.
 
+    Scans are ``loops`` where they can be.
     Returns the recording, and what gives the trace as long as something holds a traced value.
     Raises `TraceError` if the function does what a replay could not repeat, `BegunError`, and the
     function's own errors.
     """
-    call = Call(function, state, layout, leaves)
+    call = Call(function, state, layout, leaves, loops)
     try:
         return _recorded(call), weakref.ref(call.trace)
     except Exception as error:
-        if call.trace.refused and not isinstance(error, TraceError):
-            raise call.trace.refused[0] from error
-        raise
+        if not any(isinstance(x, UnrollError) for x in call.trace.refused):
+            if call.trace.refused and not isinstance(error, TraceError):
+                raise call.trace.refused[0] from error
+            raise
     finally:
         call.undo()
         call.trace.refused.clear()  # whose tracebacks keep what the call has made
+    return record(function, state, layout, leaves, loops=False)
 
 
 def _recorded(call: Call) -> Recording:

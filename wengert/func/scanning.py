@@ -69,7 +69,7 @@ def scan(
     check_function(f, "scan")
     given, structure = tree_flatten(state)
     raw, rows = tree_flatten(xs)
-    leaves = _tensors(given, [*given, *raw], "the state", structure)
+    leaves: Sequence[Tensor] = _tensors(given, [*given, *raw], "the state", structure)
     members = [_member(x, f"xs{path}") for x, path in zip(raw, rows.paths(), strict=True)]
     count = _length({x.shape[0] for x in members}, length)
     step = Step(f, structure, rows, leaves)
@@ -208,7 +208,7 @@ def _stacked(parts: Sequence[Tensor], at: int) -> Tensor:
     """The results of all steps as one array."""
     if len(kinds := {(tuple(x.shape), x.dtype.name) for x in parts}) > 1:
         raise ValueError(f"scan: steps return y (leaf {at}) of several kinds: {sorted(kinds)}")
-    return ops.stack(parts, axis=0)
+    return ops.stack([*parts], axis=0)
 
 
 def _none(step: Step, state: Sequence[Tensor], xs: Sequence[Tensor]) -> tuple[Any, Any]:
