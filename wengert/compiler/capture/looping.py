@@ -8,6 +8,7 @@ What a loop can't do raises `UnrollError`: the function is recorded again, witho
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,11 @@ from wengert.compiler.capture.traced import Traced, device_of
 from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.passes.dead import dead
 from wengert.compiler.passes.loops import Loop
-from wengert.compiler.passes.simplify import simplify
+from wengert.compiler.passes.simplify import key, simplify
 from wengert.compiler.program import Instruction, Program, Value
 from wengert.interpreters.lifted import Lifted
 from wengert.tape.grad_mode import recording
+from wengert.tape.hooks import has_hooks
 from wengert.tape.node import Leaf, Node, Output, Several, tick, walk
 from wengert.tape.observers import Observer, observed_by
 from wengert.tape.record import inexact
@@ -115,15 +117,10 @@ class _Scan:
 
     def run(self, step: Any) -> Scanned:
         """Record the step, and the loop."""
-        trace, n, writes, start = self.trace, self.n, _Writes(), len(self.trace.instructions)
-        tensors = [with_node(x, self.entries.get(i)) for i, x in enumerate(self.inputs)]
-        with observed_by(writes), trace.noting() as operands:
-            after, ys = step(tensors[:n], tensors[n:])
-        results = [*after, *ys]
+        n, trace = self.n, self.trace
+        results, operands, start = self._called(step, self.inputs)
         self.outs = [self._traced(x._array) for x in results]
-        inside = {x for each in trace.instructions[start:] for x in each.results} | self.varying
-        if any(not isinstance(x, Traced) or x.value not in inside for x in writes.found):
-            raise UnrollError("a step of a scan changes what is outside")
+        self._check_again(step, start)
         steps = self._cut(start, [operands, self.outs])
         own = {*self.varying}
         rows = {x.value: y for x, y in zip(self.inputs[n:], self.arrays[n:], strict=True)}
@@ -131,7 +128,7 @@ class _Scan:
         self.nodes = [x._node if recording() and inexact(x._array) else None for x in results]
         live = self._live()
         with np.errstate(all="ignore"):  # perhaps of results that are not differentiated
-            reads = self._backward(live)[2] if live else []
+            reads = self.backward(live)[3] if live else []
         kept = [x for x in reads if x in own and x not in rows]
         outputs = [*[x.value for x in self.outs], *kept]
         body, others = self._body([x.value for x in self.inputs], steps, outputs)
@@ -147,11 +144,44 @@ class _Scan:
                 tensors[i] = with_node(found[i], Output(node, i))
         return tensors[:n], tensors[n:]
 
+    def _called(self, step: Any, inputs: Sequence[Traced]) -> tuple[list[Tensor], list[Any], int]:
+        """The results of a step, the operands in it, and where its instructions begin."""
+        trace, writes, start = self.trace, _Writes(), len(self.trace.instructions)
+        tensors = [with_node(x, self.entries.get(i)) for i, x in enumerate(inputs)]
+        with observed_by(writes), trace.noting() as operands:
+            after, ys = step(tensors[: self.n], tensors[self.n :])
+        inside = {x for each in trace.instructions[start:] for x in each.results}
+        inside.update([x.value for x in inputs])
+        if any(not isinstance(x, Traced) or x.value not in inside for x in writes.found):
+            raise UnrollError("a step of a scan changes what is outside")
+        return [*after, *ys], operands, start
+
+    def _check_again(self, step: Any, start: int) -> None:
+        """Raise if another step does something else, as by a counter of Python's."""
+        trace, inputs = self.trace, [self._new(x.inner, "") for x in self.inputs]
+        results, _, end = self._called(step, inputs)
+        outs, found = [self._traced(x._array) for x in results], []
+        for given, answer, first, last in (
+            (self.inputs, self.outs, start, end),
+            (inputs, outs, end, len(trace.instructions)),
+        ):
+            ends = [tuple([x.value for x in each]) for each in (given, answer)]
+            steps = tuple(trace.instructions[first:last])
+            found.append(_canonical(Program(ends[0], steps, ends[1], trace.constants)))
+        if found[0] != found[1]:
+            raise UnrollError("steps of a scan differ")
+        trace.hidden.update(*[x.results for x in trace.instructions[end:]])
+        del trace.instructions[end:], trace._ticks[end:]
+
     def _live(self) -> list[int]:
         """The results that depend, after some steps, on what is tracked outside."""
         nodes = [x for x in self.nodes if x is not None]
         inside = [*nodes, *[p for x in walk(nodes, self.since) for p in x.parents if p is not None]]
         self.outer = {x.number: x for x in inside if x.number < self.since}
+        if any(x.watch for x in walk(nodes, self.since)) or any(
+            map(has_hooks, [*self.entries.values(), *self.outer.values()])
+        ):
+            raise UnrollError("a gradient in a step of a scan is kept, or has a hook")
         live = {i for i in self.entries if self.given[i]._node is not None}
         while True:
             self.ends = {self.entries[i].number for i in live} | {*self.outer}
@@ -160,11 +190,12 @@ class _Scan:
                 return found
             live |= more
 
-    def _backward(self, given: Iterable[int]) -> tuple[Loop, list[int], list[Value], list[int]]:
+    def backward(self, given: Iterable[int]) -> tuple[Loop, list[int], Any, Any, list[int]]:
         """The loop of the sweep from cotangents of some results.
 
         It takes those of the results that are listed, and totals of what is closed over; then what
-        it reads. It gives the cotangents of the parents that are listed.
+        it reads. The results that are next states are second. It gives the cotangents of the
+        parents that are listed last.
         """
         n, start, state = self.n, len(self.trace.instructions), set[int]()
         while True:  # cotangents of the state come from later steps, too
@@ -176,38 +207,51 @@ class _Scan:
             if state >= more:
                 break
             state |= more
-        g = [self._new(self.outs[i].inner, "g") for i in seeds]
+        carried, outer = [i for i in seeds if i < n], [i for i in self.outer if i in wanted]
+        # Cotangents are added in the order of a sweep of all steps. There a result that is the next
+        # state has its own before those of the later step: so they are seeds of that step.
+        twins = {
+            i: j
+            for i in seeds
+            for j in carried
+            if i >= n and self.nodes[i] is self.nodes[j] and self.entries[j].number in wanted
+        }
+        g = {i: self._new(self.outs[i].inner, "g") for i in seeds}
         with self.trace.noting() as operands:
+            totals = {i: self._new(self.zeros(x).inner, "total") for i, x in self.outer.items()}
+            given = [(self.outer[i], totals[i]) for i in outer]
+            given += [(self.entries[j], g[i]) for i, j in twins.items()]
+            given += [(self.nodes[i], g[i]) for i in seeds if i not in twins]  # type: ignore[misc]
             arrived = sweep(
-                [(x, y) for x, y in zip(roots, g, strict=True) if x and x.number in wanted],
+                [(x, y) for x, y in given if x and x.number in wanted],
                 keep=True,
                 targets=self.ends,
                 wanted=wanted,
                 stop_at_targets=True,
             )
             flows = {node.number: self._traced(x) for node, x in arrived.items()}
-            outer = [i for i in self.outer if i in flows]
-            totals = [self._new(flows[i].inner, "total") for i in outer]
-            add, zeros = namespaces[Traced].add, namespaces[Traced].zeros_like
-            sums = [add(x, flows[i]) for x, i in zip(totals, outer, strict=True)]
             ends = {i: flows.get(x.number) for i, x in self.entries.items()}
-            carried = [i for i in seeds if i < n]
-            back: list[Any] = [
-                zeros(self.inputs[i]) if ends[i] is None else ends[i] for i in carried
-            ]
             members = [i for i, x in ends.items() if i >= n and x is not None]
-            back += [*sums, *[ends[i] for i in members]]
-        pairs = dict(zip(seeds, g, strict=True))
-        taken = [*[pairs[i] for i in carried], *totals, *[pairs[i] for i in seeds if i >= n]]
+            back: list[Any] = [
+                self.zeros(self.inputs[i]) if ends[i] is None else ends[i] for i in carried
+            ]
+            back += [*[flows[i] for i in outer], *[ends[i] for i in members]]
+        taken = [*[g[i] for i in carried], *[totals[i] for i in outer]]
+        taken += [g[i] for i in seeds if i >= n]
         own = {*self.varying}
         self.varying.update([x.value for x in taken])
         steps = self._cut(start, [operands, back])
         inputs = [x.value for x in taken]
         body, reads = self._body(inputs, steps, [x.value for x in back], own)
-        rows = sum(i >= n for i in seeds) + sum(x in own for x in reads)
-        loop = Loop(body, len(carried) + len(totals), rows, self.count, reverse=True)
+        rows = len(seeds) - len(carried) + sum(x in own for x in reads)
+        loop = Loop(body, len(carried) + len(outer), rows, self.count, reverse=True)
         places = {number: i for i, number in enumerate(self.outer, len(self.given))}
-        return loop, seeds, reads, [*carried, *[places[i] for i in outer], *members]
+        return loop, seeds, twins, reads, [*carried, *[places[i] for i in outer], *members]
+
+    def zeros(self, like: Any) -> Any:
+        """Zeros of the shape and dtype of an array, or of a node's result."""
+        place = device_of(self.arrays[0])
+        return namespaces[Traced].zeros(like.shape, dtype=like.dtype, device=place)
 
     def _cut(self, start: int, operands: Any) -> list[Instruction]:
         """Take the instructions that vary out of the trace, since a position.
@@ -266,18 +310,18 @@ class _LoopNode(Several):
         given, trace = g.items, scan.trace
         if any(getattr(x, "trace", None) is not trace for x in given.values()):
             raise UnrollError("a scan is differentiated twice, or inside a transform")
-        loop, seeds, reads, places = scan._backward(given)
+        loop, seeds, twins, reads, places = scan.backward(given)
         if not scan.lost.isdisjoint(reads):
             raise UnrollError("a sweep reads what a loop has not kept")
 
-        def zeros(like: Any) -> Any:
-            place = device_of(found[0])
-            return namespaces[Traced].zeros(like.shape, dtype=like.dtype, device=place)
-
-        cotangents = {i: given[i] if i in given else zeros(found[i]) for i in seeds}
-        state = [cotangents.pop(i) for i in seeds if i < scan.n]
-        totals = [zeros(self.parents[i]) for i in places if i >= len(scan.given)]
-        operands = [*state, *totals, *cotangents.values(), *[scan.known[x] for x in reads]]
+        g = {i: given[i] if i in given else scan.zeros(found[i]) for i in seeds}
+        for i, j in twins.items():
+            xp, x = namespaces[Traced], g[i]
+            g[i] = xp.concat((xp.zeros_like(x[:1, ...]), x[:-1, ...]), axis=0)
+            g[j] = xp.add(g[j], x[-1, ...])
+        state = [g.pop(i) for i in seeds if i < scan.n]
+        totals = [scan.zeros(self.parents[i]) for i in places if i >= len(scan.given)]
+        operands = [*state, *totals, *g.values(), *[scan.known[x] for x in reads]]
         answer = trace.call("scan", loop, operands, {})
         return [
             (i, x)
@@ -296,3 +340,19 @@ def _traced_in(x: Any) -> Iterator[Any]:
     elif isinstance(x, tuple | list | dict):
         for part in x.values() if isinstance(x, dict) else x:
             yield from _traced_in(part)
+
+
+def _canonical(program: Program) -> Any:
+    """Equal for programs that do the same: values are numbered, and constants are their bytes."""
+    steps = program.instructions
+    inside = [*program.inputs, *[x for step in steps for x in step.results]]
+    names: Any = {x: ("value", i) for i, x in enumerate(inside)}
+    for x in program.read() & program.constants.keys():
+        array = np.asarray(program.constants[x])
+        names[x] = "constant", str(array.dtype), array.shape, array.tobytes()
+    found = [
+        (_canonical(f.body), f.count, f.reverse) if isinstance(f := step.function, Loop) else f
+        for step in steps
+    ]
+    keys = [key(replace(step.with_values(names), function=sum)) for step in steps]
+    return found, keys, [names.get(x, x) for x in program.outputs]
