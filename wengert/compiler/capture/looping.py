@@ -219,11 +219,11 @@ class _Scan:
         g = {i: self._new(self.outs[i].inner, "g") for i in seeds}
         with self.trace.noting() as operands:
             totals = {i: self._new(self.zeros(x).inner, "total") for i, x in self.outer.items()}
-            given = [(self.outer[i], totals[i]) for i in outer]
-            given += [(self.entries[j], g[i]) for i, j in twins.items()]
-            given += [(self.nodes[i], g[i]) for i in seeds if i not in twins]  # type: ignore[misc]
+            roots = [(self.outer[i], totals[i]) for i in outer]
+            roots += [(self.entries[j], g[i]) for i, j in twins.items()]
+            roots += [(self.nodes[i], g[i]) for i in seeds if i not in twins]
             arrived = sweep(
-                [(x, y) for x, y in given if x and x.number in wanted],
+                [(x, y) for x, y in roots if x and x.number in wanted],
                 keep=True,
                 targets=self.ends,
                 wanted=wanted,

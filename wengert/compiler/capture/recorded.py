@@ -120,6 +120,8 @@ class Recording:
     backend: Backend | None
     #: The numbers of ``pinned``, with the lines that ask for their values.
     fixed: str
+    #: Why a scan is no loop.
+    unrolled: str = ""
 
     @property
     def inputs(self) -> dict[Ref, Value]:
