@@ -306,6 +306,18 @@ HINTS: Final = {
         "round": "wg.round",
     },
     "wengert.nn": {
+        "Unflatten": "x.reshape in the forward of a module",
+        "ParameterDict": "wg.nn.ParameterList, or the module's register_parameter(name, value)",
+        "GLU": "a * wg.expit(b) of the two halves a and b",
+        "Hardsigmoid": "wg.clip(x + 3, 0, 6) / 6",
+        "Hardtanh": "wg.clip(x, min_val, max_val)",
+        "Mish": "x * wg.tanh(wg.nn.functional.softplus(x))",
+        "PReLU": "wg.where(x > 0, x, weight * x), with a wg.nn.Parameter",
+        "Softsign": "x / (1 + wg.abs(x))",
+        "PairwiseDistance": "wg.linalg.vector_norm(x - y + 1e-6, axis=-1)",
+        "TripletMarginLoss": "wg.mean(wg.clip(d(a, p) - d(a, n) + margin, 0))",
+        "TransformerDecoder": "wg.nn.TransformerEncoder, and wg.nn.MultiheadAttention",
+        "TransformerDecoderLayer": "wg.nn.TransformerEncoder, and wg.nn.MultiheadAttention",
         "CELU": "alpha * wg.nn.functional.elu(x / alpha)",
         "Hardshrink": "wg.where(wg.abs(x) > lambd, x, 0)",
         "Softshrink": "x - wg.clip(x, -lambd, lambd)",
@@ -313,7 +325,8 @@ HINTS: Final = {
         "Softmin": "wg.nn.Softmax of -x",
         "AlphaDropout": "wg.nn.Dropout",
         "Dropout1d": "wg.nn.Dropout2d of x[..., None]",
-        "AdaptiveMaxPool1d": "wg.nn.AdaptiveMaxPool2d of x[..., None]",
+        "AdaptiveMaxPool2d": "wg.nn.MaxPool2d, with windows that divide the length",
+        "AdaptiveMaxPool1d": "wg.nn.MaxPool1d, with windows that divide the length",
         "PixelUnshuffle": "wg.permute_dims of x.reshape(n, c, h, r, w, r), and reshape again",
         "Fold": "wg.vjp of wg.nn.functional.unfold, whose adjoint it is",
         "MultiMarginLoss": "wg.nn.CrossEntropyLoss",
@@ -339,8 +352,8 @@ HINTS: Final = {
         "Dropout3d": "wg.nn.Dropout2d for two axes, or wg.nn.functional.dropout",
         "EmbeddingBag": "wg.nn.Embedding, and wg.mean over the axis of the bag",
         "FeatureAlphaDropout": "wg.nn.Dropout2d",
-        "FractionalMaxPool2d": "wg.nn.AdaptiveMaxPool2d",
-        "FractionalMaxPool3d": "wg.nn.AdaptiveMaxPool2d for two axes",
+        "FractionalMaxPool2d": "wg.nn.MaxPool2d",
+        "FractionalMaxPool3d": "wg.nn.MaxPool2d for two axes",
         "InstanceNorm3d": "wg.nn.InstanceNorm1d of x.reshape(n, c, -1)",
         "LazyLinear": "wg.nn.Linear, with its number of features",
         "LinearCrossEntropyLoss": "wg.nn.Linear and wg.nn.CrossEntropyLoss",
@@ -358,7 +371,7 @@ HINTS: Final = {
         "Softmax2d": "wg.nn.Softmax(dim=-3)",
         "SyncBatchNorm": "wg.nn.BatchNorm1d or wg.nn.BatchNorm2d on each process",
         "Tanhshrink": "x - wg.tanh(x)",
-        "Transformer": "wg.nn.TransformerEncoder and wg.nn.TransformerDecoder",
+        "Transformer": "wg.nn.TransformerEncoder",
         "TripletMarginWithDistanceLoss": "wg.mean(wg.clip(d(a, p) - d(a, n) + margin, 0))",
         "UninitializedBuffer": "the module's register_buffer(name, value)",
         "UninitializedParameter": "wg.nn.Parameter, of a shape",
@@ -385,10 +398,27 @@ HINTS: Final = {
         "eye_": "w.copy_(wg.eye(*w.shape)) under wg.no_grad()",
         "sparse_": "wg.nn.init.normal_, and w.copy_(w * mask) under wg.no_grad()",
     },
+    "wengert.nn.utils.rnn": {
+        "pack_sequence": "pack_padded_sequence(pad_sequence(sequences), lengths)",
+    },
+    "wengert.nn.utils.parametrizations": {
+        "remove_parametrizations": "a layer without the norm, with a copy of the computed weight",
+    },
     "wengert.nn.utils": {
+        "parameters_to_vector": "wg.concat([p.reshape(-1) for p in parameters])",
+        "vector_to_parameters": "p.copy_(part) under wg.no_grad(), for each part of the vector",
         "parametrize": "wg.nn.utils.parametrizations, or a property of a subclass for other maps",
     },
     "wengert.nn.functional": {
+        "glu": "a * wg.expit(b) of the two halves a and b",
+        "hardsigmoid": "wg.clip(x + 3, 0, 6) / 6",
+        "hardtanh": "wg.clip(x, min_val, max_val)",
+        "hardtanh_": "wg.clip(x, min_val, max_val)",
+        "mish": "x * wg.tanh(wg.nn.functional.softplus(x))",
+        "prelu": "wg.where(x > 0, x, weight * x)",
+        "softsign": "x / (1 + wg.abs(x))",
+        "pairwise_distance": "wg.linalg.vector_norm(x - y + 1e-6, axis=-1)",
+        "triplet_margin_loss": "wg.mean(wg.clip(d(a, p) - d(a, n) + margin, 0))",
         "celu": "alpha * wg.nn.functional.elu(x / alpha)",
         "hardshrink": "wg.where(wg.abs(x) > lambd, x, 0)",
         "softshrink": "x - wg.clip(x, -lambd, lambd)",
@@ -396,7 +426,8 @@ HINTS: Final = {
         "softmin": "wg.nn.functional.softmax of -x",
         "alpha_dropout": "wg.nn.functional.dropout",
         "dropout1d": "wg.nn.functional.dropout2d of x[..., None]",
-        "adaptive_max_pool1d": "wg.nn.functional.adaptive_max_pool2d of x[..., None]",
+        "adaptive_max_pool2d": "wg.nn.functional.max_pool2d, with windows that divide the length",
+        "adaptive_max_pool1d": "wg.nn.functional.max_pool1d, with windows that divide the length",
         "pixel_unshuffle": "wg.permute_dims of x.reshape(n, c, h, r, w, r), and reshape again",
         "fold": "wg.vjp of wg.nn.functional.unfold, whose adjoint it is",
         "multi_margin_loss": "wg.nn.functional.cross_entropy",
@@ -408,7 +439,6 @@ HINTS: Final = {
         "bilinear": 'wg.einsum("...i,kij,...j->...k", x, weight, y)',
         "celu_": "alpha * wg.nn.functional.elu(x / alpha)",
         "elu_": "wg.nn.functional.elu",
-        "hardtanh_": "wg.nn.functional.hardtanh",
         "leaky_relu_": "wg.nn.functional.leaky_relu",
         "multilabel_margin_loss": "wg.nn.functional.binary_cross_entropy_with_logits",
         "multi_head_attention_forward": "wg.nn.MultiheadAttention",
@@ -438,6 +468,7 @@ HINTS: Final = {
         "MultiplicativeLR": "wg.optim.lr_scheduler.LambdaLR of the product",
     },
     "wengert.optim.swa_utils": {
+        "update_bn": "a pass over the data in training mode, with the momentum of batch norms None",
         "SWALR": "wg.optim.lr_scheduler.SequentialLR that ends in a LambdaLR of the way to swa_lr",
         "get_ema_multi_avg_fn": "AveragedModel(model, avg_fn=get_ema_avg_fn(decay))",
         "get_swa_avg_fn": "AveragedModel(model), whose averages are means of all",
@@ -445,7 +476,7 @@ HINTS: Final = {
     },
 }
 
-#: By class, PyTorch's keywords with what is said of them.
+#: By class or function, PyTorch's keywords with what is said of them.
 KEYWORDS: Final = {
     "Optimizer": {
         **dict.fromkeys(
@@ -466,6 +497,9 @@ KEYWORDS: Final = {
             "which changes the weight as it is read: scale its rows after each step",
         ),
     },
+    "_Convolution": {
+        "padding_mode": "leave it out for zeros; otherwise pad the input by nn.functional.pad",
+    },
     "LSTM": {"proj_size": "which shortens each step's result: run wg.nn.LSTMCell and nn.Linear"},
     "MultiheadAttention": {
         **dict.fromkeys(
@@ -485,6 +519,12 @@ KEYWORDS: Final = {
             ("size_average", "reduce"),
             'which "reduction" has replaced: give that as "mean", "sum" or "none"',
         ),
+        **dict.fromkeys(
+            ("running_mean", "running_var", "use_input_stats", "momentum"),
+            "which is of averages over batches: leave it out, or call batch_norm",
+        ),
+        "enable_gqa": "which repeats heads: leave it out, and call wg.repeat of keys and values",
+        "ceil_mode": "which adds a last window: leave it out, or pad by wg.nn.functional.pad",
         "return_indices": "which gives positions: leave it out, or take wg.argmax of each window",
         "divisor_override": "which divides sums: multiply the result by the window's size over it",
         "recompute_scale_factor": "which makes scales of the result's size: give size= instead",

@@ -119,18 +119,6 @@ def test_values_and_gradients(function, count, backend) -> None:
     assert loops(step) == count
 
 
-def test_results_are_differentiated_outside() -> None:
-    step = wg.compile(often)
-    for _ in range(3):
-        given = [x.requires_grad_() for x in arguments()]
-        step(*given).backward()
-    other = [x.requires_grad_() for x in arguments()]
-    often(*other).backward()
-    for a, b in zip(given, other, strict=True):
-        np.testing.assert_allclose(*values((a.grad, b.grad)), rtol=1e-12)
-    assert loops(step) == 2
-
-
 def test_training_steps(backend) -> None:
     def run(compiled: bool) -> Any:
         wg.manual_seed(0)

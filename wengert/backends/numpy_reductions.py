@@ -370,6 +370,11 @@ def _total(x: Any, axis: tuple[int, ...]) -> Any:
 
 def softmax(x: Any, *, axis: tuple[int, ...]) -> Any:
     """``exp(x) / sum(exp(x))``."""
+    if _is_row(x, axis):  # whose calls take longer than what they compute
+        row = x.reshape(-1)
+        out = np.subtract(row, row[row.argmax()])
+        np.exp(out, out)
+        return np.divide(out, out.dot(ones(len(out), x.dtype)), out).reshape(x.shape)
     if not x.size:
         return x.copy()
     if x.dtype.char == "e":  # whose sums end at 65504

@@ -2,7 +2,7 @@
 
 from contextvars import ContextVar
 
-__all__ = ["CompileError", "TraceError", "UnrollError", "several", "trace_errors"]
+__all__ = ["CompileError", "GraphError", "TraceError", "UnrollError", "several", "trace_errors"]
 
 #: All errors raised during the trace of this thread or task, also if they were caught.
 trace_errors: "ContextVar[list[TraceError] | None]" = ContextVar(
@@ -35,6 +35,10 @@ class TraceError(CompileError):
 
 class UnrollError(TraceError):
     """A scan can't be a loop: the function is recorded again, with its steps one by one."""
+
+
+class GraphError(TraceError):
+    """Results require grad, for which a function runs as it is."""
 
 
 def several(count: int, noun: str) -> str:
