@@ -42,12 +42,12 @@ def once(w: Any, h: Any, x: Any) -> Any:
 
 
 def often(w: Any, h: Any, x: Any) -> Any:
-    """Its step takes the state several times, and has results that nothing uses."""
+    """Its step takes the state and what it closes over several times; a result is not used."""
 
     def step(h: Any, x: Any) -> Any:
         k = wg.tanh(h @ w)
         h = h + 0.1 * wg.sin(h + k) @ w + x
-        return h, (h * x, {"sum": wg.sum(h), "unused": wg.sqrt(wg.sum(h * 0))})
+        return h, (h, {"sum": wg.sum(h), "unused": wg.sqrt(wg.sum(h * 0))})
 
     last, (ys, more) = wg.scan(step, h, x, reverse=True)
     return wg.sum(last**2) + wg.sum(ys**3) + wg.sum(more["sum"] ** 2)
@@ -113,7 +113,7 @@ def test_values_and_gradients(function, count, backend) -> None:
     for _ in range(3):
         found = values(step(*arguments()))
     for a, b in zip(found, expected, strict=True):
-        if function in (once, parts, written) and backend.name == "numpy":
+        if function not in (nested, inside) and backend.name == "numpy":
             np.testing.assert_array_equal(a, b)
         np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13)
     assert loops(step) == count
@@ -235,7 +235,23 @@ def hessian(w: Any, h: Any, x: Any) -> Any:
     return wg.hessian(once)(w, h, x)
 
 
-UNROLLED = [drawn, kept, changed, differentiated, twice, forward, mapped, hessian]
+def counted(w: Any, h: Any, x: Any) -> Any:
+    weights = iter((w, 2 * w, 3 * w) * 3)
+    last, _ = wg.scan(lambda h, x: (wg.tanh(h @ next(weights)) + x, None), h, x)
+    return last
+
+
+def hooked(w: Any, h: Any, x: Any) -> Any:
+    """Its hooks are on states, which the steps before have computed."""
+
+    def step(h: Any, x: Any) -> Any:
+        h.register_hook(lambda g: g / 2)
+        return wg.tanh(h @ w) + x, h
+
+    return wg.grad(lambda h: wg.sum(wg.scan(step, 2 * h, x)[1] ** 2))(h)
+
+
+UNROLLED = [counted, hooked, drawn, kept, changed, differentiated, twice, forward, mapped, hessian]
 
 
 @pytest.mark.parametrize("function", UNROLLED, ids=lambda f: f.__name__)

@@ -118,9 +118,14 @@ class _Scan:
     def run(self, step: Any) -> Scanned:
         """Record the step, and the loop."""
         n, trace = self.n, self.trace
-        results, operands, start = self._called(step, self.inputs)
-        self.outs = [self._traced(x._array) for x in results]
-        self._check_again(step, start)
+        # Twice: where another step does something else, as by a counter, they are no loop.
+        start, other = len(trace.instructions), [self._new(x.inner, "") for x in self.inputs]
+        _, _, again = self._called(step, other)
+        trace.hidden.update(*[x.results for x in trace.instructions[start:]])
+        del trace.instructions[start:], trace._ticks[start:]
+        results, operands, form = self._called(step, self.inputs)
+        if form != again:
+            raise UnrollError("steps of a scan differ")
         steps = self._cut(start, [operands, self.outs])
         own = {*self.varying}
         rows = {x.value: y for x, y in zip(self.inputs[n:], self.arrays[n:], strict=True)}
@@ -144,34 +149,20 @@ class _Scan:
                 tensors[i] = with_node(found[i], Output(node, i))
         return tensors[:n], tensors[n:]
 
-    def _called(self, step: Any, inputs: Sequence[Traced]) -> tuple[list[Tensor], list[Any], int]:
-        """The results of a step, the operands in it, and where its instructions begin."""
+    def _called(self, step: Any, inputs: Sequence[Traced]) -> tuple[list[Tensor], list[Any], Any]:
+        """The results of a step, the operands in it, and what its program is equal by."""
         trace, writes, start = self.trace, _Writes(), len(self.trace.instructions)
         tensors = [with_node(x, self.entries.get(i)) for i, x in enumerate(inputs)]
         with observed_by(writes), trace.noting() as operands:
             after, ys = step(tensors[: self.n], tensors[self.n :])
-        inside = {x for each in trace.instructions[start:] for x in each.results}
-        inside.update([x.value for x in inputs])
+        steps = trace.instructions[start:]
+        inside = {x.value for x in inputs}.union(*[x.results for x in steps])
         if any(not isinstance(x, Traced) or x.value not in inside for x in writes.found):
             raise UnrollError("a step of a scan changes what is outside")
-        return [*after, *ys], operands, start
-
-    def _check_again(self, step: Any, start: int) -> None:
-        """Raise if another step does something else, as by a counter of Python's."""
-        trace, inputs = self.trace, [self._new(x.inner, "") for x in self.inputs]
-        results, _, end = self._called(step, inputs)
-        outs, found = [self._traced(x._array) for x in results], []
-        for given, answer, first, last in (
-            (self.inputs, self.outs, start, end),
-            (inputs, outs, end, len(trace.instructions)),
-        ):
-            ends = [tuple([x.value for x in each]) for each in (given, answer)]
-            steps = tuple(trace.instructions[first:last])
-            found.append(_canonical(Program(ends[0], steps, ends[1], trace.constants)))
-        if found[0] != found[1]:
-            raise UnrollError("steps of a scan differ")
-        trace.hidden.update(*[x.results for x in trace.instructions[end:]])
-        del trace.instructions[end:], trace._ticks[end:]
+        self.outs = [self._traced(x._array) for x in (*after, *ys)]
+        ends = [tuple([x.value for x in each]) for each in (inputs, self.outs)]
+        made = Program(ends[0], tuple(steps), ends[1], trace.constants)
+        return [*after, *ys], operands, _canonical(made)
 
     def _live(self) -> list[int]:
         """The results that depend, after some steps, on what is tracked outside."""
