@@ -10,7 +10,7 @@ from wengert import ops
 from wengert.func.arguments import check_function
 from wengert.func.checkpoint import checkpoint as recomputed
 from wengert.func.trees import TreeDef, tree_flatten
-from wengert.tape.tensor import Tensor, with_node
+from wengert.tape.tensor import Tensor, with_node, wrapped
 
 #: Runs a scan as one operation while a function is recorded: `wengert.compiler.capture.looping`.
 looping: ContextVar[Callable[..., Any] | None] = ContextVar("wengert_looping", default=None)
@@ -91,7 +91,7 @@ def scan(
 
 def _flat(tree: Any) -> tuple[list[Tensor], TreeDef]:
     leaves, structure = tree_flatten(tree)
-    return [x if isinstance(x, Tensor) else ops.asarray(x) for x in leaves], structure
+    return [wrapped(x) if hasattr(x, "dtype") else ops.asarray(x) for x in leaves], structure
 
 
 class _Step:
