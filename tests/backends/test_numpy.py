@@ -146,7 +146,7 @@ def test_every_kernel_of_one_array_with_options_is_compared() -> None:
     module = "wengert.backends.numpy"
     own = {name for name, kernel in KERNELS.items() if getattr(kernel, "__module__", "") == module}
     few = {"clip", "concat_arrays", "getitem", "linalg.eig", "matmul", "permute_dims", "setitem"}
-    few |= {"inverse_or_infinite"}  # compared in `tests/ops/test_matrices_at_limits.py`
+    few |= {"inverse_or_infinite"}  # compared in `tests/ops/test_spectral.py`
     few |= {"linalg.pinv", "linalg.svd", "linalg.svdvals"}  # NumPy's, of what is finite
     few |= {"take_along_axis"}  # compared in `test_numpy_pooling`
     few |= {"softplus"}  # below

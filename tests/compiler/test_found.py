@@ -648,6 +648,21 @@ def test_a_tuple_with_attributes_is_not_replaced() -> None:
         wg.compile(replace)(X)
 
 
+def test_a_further_place_of_an_array_is_not_replaced() -> None:
+    """Its new array was lost in replays."""
+    held: Any = SimpleNamespace(a=np.ones(3))
+    held.b = held.a
+
+    def replace(x: Any) -> Any:
+        y = x * wg.asarray(held.a)
+        held.b = held.b * 2.0
+        return y
+
+    with pytest.raises(CompileError, match=r"changes held\.b from a ndarray"):
+        wg.compile(replace, check=0)(X)
+    assert held.b is held.a
+
+
 def test_containers_with_access_of_their_own_are_refused() -> None:
     class D(dict[str, Any]):
         def __getitem__(self, key: str) -> Any:

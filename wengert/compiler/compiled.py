@@ -2,7 +2,6 @@
 
 import functools
 import gc
-import inspect
 import sys
 import threading
 import warnings
@@ -213,7 +212,8 @@ class Compiled(Generic[P, R]):
         with _lock:
             call, state = self.looked(args, {})
             try:
-                self._record(call, state, signature_of(call.leaves, call.layout, state), "export")
+                signature = signature_of(call.leaves, call.layout, state)
+                self._record(call, state, signature, "export", exports=True)
             except BegunError:
                 return False
             return True
@@ -262,13 +262,6 @@ class Compiled(Generic[P, R]):
 
     def _outside(self, call: Call) -> str:
         """Why a call runs as it is: it is no call of programs, or was refused before."""
-        code = getattr(getattr(self._function, "__func__", self._function), "__code__", None)
-        flags = inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
-        if code is not None and code.co_flags & flags:
-            raise TraceError(
-                f"{self.report.name} is a coroutine or generator function, a call of which runs "
-                "none of its code; compile a function that it calls"
-            )
         if observing:
             return "anomaly detection, hooks on saved values or graph_breaks() look on"
         for leaf in call.leaves:
@@ -291,7 +284,7 @@ class Compiled(Generic[P, R]):
         """Run the function where its program has raised: it raises, too, or handles the error."""
         if error is not None and raised_by_user(error):  # by a signal's handler
             raise error
-        why = f"raised {type(error).__name__} ({error})" if error else "runs in another call"
+        why = f"raised {type(error).__name__}" if error else "runs in another call"
         self.report.fell_back(f"the program {why}")
         with _turn():
             return self.eagerly(*args, **kwargs)
@@ -370,12 +363,6 @@ class Compiled(Generic[P, R]):
                     "a Tensor or a number of the compiled function escapes into an object or a "
                     "closure, where a replay would not put it; return it"
                 )
-            if self._replays[-1].recording.tracked:
-                self._replays.pop()
-                raise GraphError(
-                    "its result requires grad, and a program has no graph. Differentiate inside "
-                    "the compiled function, return x.detach(), or call it in wg.no_grad()"
-                )
         except BegunError:
             self.report.note("a call that begins what an optimizer keeps ran as it is")
         return self.eagerly(*call.args, **call.kwargs)
@@ -387,10 +374,11 @@ class Compiled(Generic[P, R]):
             text = f"{self.report.name} runs as it is, and not compiled: {why}"
             warnings.warn(text, RuntimeWarning, stacklevel=4)
 
-    def _record(self, call: Call, state: State, signature: dict[str, Any], why: str) -> Any:
+    def _record(
+        self, call: Call, state: State, signature: dict[str, Any], why: str, exports: bool = False
+    ) -> Any:
         """Add a program; return what gives the trace as long as something holds a traced value."""
         self._check_alone(state, call)
-        before = Before(state, call.leaves)
         # Another thread may draw random numbers meanwhile; the function draws each time.
         tries = 4 if threading.active_count() > 1 else 1
         try:
@@ -402,6 +390,7 @@ class Compiled(Generic[P, R]):
         except (TraceError, BegunError):
             raise
         except Exception as error:
+            before = Before(state, call.leaves)
             self.eagerly(*call.args, **call.kwargs)  # it raises, too
             before.restore()
             raise TraceError(
@@ -410,6 +399,11 @@ class Compiled(Generic[P, R]):
                 "then, and have no arithmetic: use wg.asarray. Floats among the "
                 "arguments have arithmetic: name those that other code gets in static_argnames"
             ) from error
+        if found.tracked and not exports:
+            raise GraphError(
+                "its result requires grad, and a program has no graph. Differentiate inside the "
+                "compiled function, return x.detach(), or call it in wg.no_grad()"
+            )
         replay = Replay(found, signature, call.layout, self.report, self._options.torch_compile)
         replay.given(call.leaves)
         self.report.recorded(found, why, state.unseen)

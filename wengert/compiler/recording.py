@@ -87,7 +87,8 @@ class Call:
             if not tensor.is_leaf:
                 raise GraphError(
                     f"{name or 'a Tensor'} has been computed outside, with a graph that a program "
-                    "would not have; detach it, or compute it inside"
+                    "would not have; detach it, compute it inside, or compile the transform of the "
+                    "function: wg.compile(wg.grad(f))"
                 )
             tensor._array = self.input(tensor._array, Ref("tensor", i), name)
         grads = set[int]()

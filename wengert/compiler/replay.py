@@ -56,7 +56,7 @@ class Replay:
         self._report, self._torch_compile = report, torch_compile
         #: Whether the program has buffers, so that one call at a time may run it.
         self._buffered = found.backend is not None and found.backend.name == "numpy"
-        self._free: list[Any] | None = [None] if self._buffered else None
+        self._running: dict[int, Any] | None = {} if self._buffered else None
         self.used = _now()
         self.left: int | None = 0
         #: Functions that run the program on its last two states, such as two models.
@@ -146,7 +146,7 @@ class Replay:
 
     def _bound(self, leaves: Sequence[Any], state: State, step: Function) -> Callable[..., Any]:
         alone = len(self.program.inputs) > len(self.recording.refs)
-        made = Binding(self.recording, self.signature, step, self._free, alone=alone)
+        made = Binding(self.recording, self.signature, step, self._running, alone=alone)
         return made.function(state, leaves)
 
     def _counted(self, call: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,9 +9,6 @@ from wengert.compiler.state import Identity, Missing
 
 __all__ = ["Report", "difference"]
 
-#: Reasons for eager calls that a report tells apart.
-LISTED = 20
-
 
 class Report:
     """What was recorded of a function, and which calls ran eagerly."""
@@ -38,8 +35,6 @@ class Report:
 
     def fell_back(self, reason: str) -> bool:
         """Count a call that ran eagerly; return whether it is the first for this reason."""
-        listed = reason in self._fallbacks or len(self._fallbacks) < LISTED
-        reason = reason if listed else "further reasons like these"
         self._fallbacks[reason] += 1
         return self._fallbacks[reason] == 1
 

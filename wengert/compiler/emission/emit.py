@@ -182,6 +182,9 @@ class _Writer:
 
     def _empty(self, x: Value) -> str:
         shape, dtype = (self.speller.literal(part, {}) for part in (x.shape, x.dtype))
+        if x.order is not None:
+            made = self.speller.function(np.ndarray, "ndarray")
+            return f"{made}({shape}, {dtype}, strides={x.order})"
         return f"{self.speller.function(np.empty, 'empty')}({shape}, {dtype})"
 
     def _constant(self, value: Value) -> str:
