@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import repeat
 from operator import attrgetter
 from typing import Any
@@ -19,9 +20,10 @@ from wengert.backends import Backend, Selection, backend_of, dtype_of, generator
 from wengert.backends.backend import composite_of, composites, function_of, on_device
 from wengert.backends.registry import local_selection
 from wengert.compiler.capture.draws import Draws
-from wengert.compiler.capture.errors import TraceError, trace_errors
+from wengert.compiler.capture.errors import TraceError, UnrollError, trace_errors
 from wengert.compiler.capture.lines import described, running_line, user_line
 from wengert.compiler.capture.locks import Locks
+from wengert.compiler.capture.looping import looped
 from wengert.compiler.capture.lowering import lowered
 from wengert.compiler.capture.traced import Traced, device_of, running, traced, tracing
 from wengert.compiler.capture.traced_number import TracedNumber
@@ -37,6 +39,7 @@ from wengert.compiler.program import (
     mapped,
     order_of,
 )
+from wengert.func.scanning import looping
 from wengert.interpreters.lifted import Lifted, bottom, new_level
 from wengert.tape.anomaly import detecting
 from wengert.tape.node import tick
@@ -58,8 +61,8 @@ _PLAIN = frozenset({int, float, str, bool, type(None)})
 class Trace:
     """One run of a function that is recorded."""
 
-    def __init__(self) -> None:
-        self.level = new_level()
+    def __init__(self, loops: bool = False) -> None:
+        self.level, self.loops = new_level(), loops
         self.open = True
         self._outside: list[tuple[Any, Any]] = []  # context variables and their values before
         self.inputs: dict[Value, None] = {}  # in their order
@@ -77,6 +80,9 @@ class Trace:
         self.refused: list[TraceError] = []
         self.draws = Draws()
         self.failed = ""  # the last failed call, for an error
+        self._operands: list[Any] | None = None  # those that are noted
+        #: Values of the steps of scans, which only the loops have.
+        self.hidden: set[Value] = set()
         self._held: dict[int, Value] = {}  # constants by identity; `constants` keeps them alive
         self._ticks: list[int] = []  # the tape's clock at each instruction
         self._adjoints: dict[Line, Line] = {}  # a line as one of stage "backward"
@@ -93,6 +99,7 @@ class Trace:
             local_selection: Selection(tracing(chosen.backend), chosen.device, chosen.reason),
             trace_errors: self.refused,
             generators.follower: self.draws,
+            looping: partial(looped, self) if self.loops else None,
         }
         self._outside = [(variable, variable.get()) for variable in inside]
         try:
@@ -229,6 +236,17 @@ class Trace:
         self._add(name, function_of(function), operands, parameters, (value,), answer, pure)
         return Traced(answer, value, self)
 
+    @contextmanager
+    def noting(self) -> Iterator[list[Any]]:
+        """Note the operands of what is recorded in the ``with`` block."""
+        before, self._operands = self._operands, []
+        try:
+            yield self._operands
+        finally:
+            if before is not None:
+                before.append(self._operands)
+            self._operands = before
+
     def look(self, function: Callable[..., Any], operands: Sequence[Any]) -> None:
         """Record a check: a function that raises for some values, and returns nothing."""
         self._computed(function.__name__, function, operands)
@@ -285,6 +303,8 @@ class Trace:
                 f"{user_line()}: anomaly detection is on inside a function that is compiled, and "
                 "a replay would detect nothing; switch it on around the call"
             )
+        if self._operands is not None:
+            self._operands.append((operands, parameters))
         value = self.value
         given = tuple(
             [x.value if type(x) is Traced and x.trace is self else value(x) for x in operands]
@@ -403,12 +423,11 @@ class Trace:
 
     def program(self, outputs: Sequence[Any]) -> Program:
         """The recorded program with these outputs."""
-        return Program(
-            tuple(self.inputs),
-            tuple(self.instructions),
-            tuple([self.value(x) for x in outputs]),
-            dict(self.constants),
-        )
+        given = tuple([self.value(x) for x in outputs])
+        made = Program(tuple(self.inputs), tuple(self.instructions), given, dict(self.constants))
+        if self.hidden and not self.hidden.isdisjoint(made.read()):
+            raise UnrollError("what a step of a scan has computed is used outside")
+        return made
 
     def made_at(self, value: Value) -> str:
         """The user's line that made a value, for an error."""
