@@ -31,8 +31,8 @@ UNARY = (
     "sin sinh sqrt square tan tanh ceil floor rint sign trunc "
 )
 BINARY = (
-    "add arctan2 copysign divide float_power fmax fmin fmod heaviside hypot logaddexp "
-    "logaddexp2 maximum minimum multiply power remainder subtract vecdot "
+    "add arctan2 copysign divide fmax fmin fmod hypot logaddexp "
+    "maximum minimum multiply power remainder subtract vecdot "
 )
 UNTRACKED_UNARY = "isfinite isinf isnan logical_not signbit "
 UNTRACKED_BINARY = (
@@ -46,10 +46,7 @@ CALLS = {
     "clip by name": (lambda x: np.clip(x, min=0.5), V),
     "divmod": (lambda x, y: np.divmod(x, y), V, W / 3),
     "floor_divide": (lambda x, y: np.floor_divide(x, y), V, W / 3),
-    "modf": (lambda x: np.modf(4 * x - 2), V),
-    "ldexp": (lambda x: np.ldexp(x, 3), V),
     "matvec": (lambda x, y: np.matvec(x, y), M, M[0]),
-    "vecmat": (lambda x, y: np.vecmat(x, y), M[0], N),
     "complex product": (lambda x: np.multiply(x, np.conj(x) + 2j), Z),
     "angle in degrees": (lambda x: np.angle(x, deg=True), Z),
     "imag": (lambda x: np.imag(x), Z),
@@ -74,12 +71,9 @@ CALLS = {
     "nanprod": (lambda x: np.nanprod(_holed(x)), V),
     "nanvar": (lambda x: np.nanvar(_holed(x), ddof=1), V),
     "nanmin": (lambda x: np.nanmin(_holed(x)), V),
-    "nancumsum": (lambda x: np.nancumsum(_holed(x)), V),
-    "nancumprod": (lambda x: np.nancumprod(_holed(x)), V),
     "trapezoid at": (lambda y, x: np.trapezoid(y, np.cumsum(x)), V, W),
     "trapezoid of points along": (lambda y: np.trapezoid(y, np.cumsum(y**2, axis=0), axis=0), M),
     "trapezoid along": (lambda y, x: np.trapezoid(y, np.cumsum(x), axis=0), M, W[:3]),
-    "histogram_bin_edges": (lambda x: np.histogram_bin_edges(x, 3), V),
     "linalg.lstsq": (lambda x, y: np.linalg.lstsq(x, y)[:2], M.T, M[0]),
     "append along": (lambda x, y: np.append(x, y, axis=0), M, M * 2),
     "append a list": (lambda x, y: np.append(x, [y[0], 1.0, x[1] * y[1]]), V, W),
@@ -121,13 +115,10 @@ CALLS = {
     "diag above": (lambda x: np.diag(x, 2), V),
     "diag below": (lambda x: np.diag(x, -1), V),
     "diag of a matrix": (lambda x: np.diag(x, 1), M),
-    "diagflat": (lambda x: np.diagflat(x), M),
     "diagonal": (lambda x: np.diagonal(x, offset=-1, axis1=2, axis2=0), T),
     "hstack of vectors": (lambda x, y: np.hstack([x, y]), V, W),
     "matrix_transpose": (lambda x: np.matrix_transpose(x), T),
     "ones_like": (lambda x: np.ones_like(x) * x, M),
-    "rollaxis": (lambda x: np.rollaxis(x, 2), T),
-    "rollaxis to": (lambda x: np.rollaxis(x, 0, 2), T),
     "transpose to": (lambda x: np.transpose(x, (1, 2, 0)), T),
     "unstack": (lambda x: np.unstack(x, axis=1), M),
     "convolve same": (lambda x, y: np.convolve(x, y, "same"), V, W[:4]),
@@ -531,23 +522,14 @@ def test_every_name_in_the_tables_is_tested():
     tested |= {*(UNARY + BINARY + UNTRACKED_UNARY + UNTRACKED_BINARY + INTEGER).split()}
     tested |= {
         "arange",
-        "argpartition",
         "copyto",
         "digitize",
         "fill_diagonal",
-        "put",
-        "real_if_close",
     }  # tests/numpy
-    tested |= {"invert", "nextafter", "outer", "special", "array_repr", "array_str"}
+    tested |= {"invert", "nextafter", "outer", "special"}
     names = {*_table("functions"), *_table("ufuncs")}
     names |= {f"linalg.{name}" for name in _table("linalg")}
     assert names - tested == set()
-
-
-def test_text():
-    x = wg.asarray(V, requires_grad=True)
-    assert np.array_repr(x) == repr(x)
-    assert np.array_str(x) == str(x)
 
 
 @pytest.mark.slow

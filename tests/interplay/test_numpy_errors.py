@@ -50,7 +50,6 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "vsplit of a vector": lambda of: np.vsplit(of(V), 1),
     "dsplit of a matrix": lambda of: np.dsplit(of(M), 1),
     "hsplit of a number": lambda of: np.hsplit(of(V)[0], 1),
-    "rollaxis beyond": lambda of: np.rollaxis(of(M), 0, 4),
     "rot90 in a line": lambda of: np.rot90(of(M), axes=(1, 1)),
     "diag of three axes": lambda of: np.diag(of(T)),
     "an argument twice": lambda of: np.sum(of(V), 0, axis=0),

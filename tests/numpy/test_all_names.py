@@ -38,8 +38,8 @@ _LEFT_OUT = {
     *("tofile", "load", "loadtxt", "genfromtxt", "fromregex", "get_include", "ndarray", "memmap"),
     *("vectorize", "frompyfunc", "source", "lookfor", "nditer", "nested_iters", "broadcast"),
 }
-#: Their orders are not told: a partition's of what is not asked for, and the one of unique values.
-_KNOWN = {"partition", "argpartition", "unique_values"}
+#: Its order is not told.
+_KNOWN = {"unique_values"}
 
 
 def arguments() -> dict[str, Any]:

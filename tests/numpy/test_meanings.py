@@ -50,7 +50,6 @@ def tracked(*values: float) -> Any:
         "n.copyto(a[0], 1.0)",
         "n.exp(a[0], out=a[0])",
         "n.random.shuffle(a[0])",
-        "a[1:].put([0], 1.0)",
     ],
 )
 def test_a_write_through_a_view_is_an_error(room: Any, line: str) -> None:
@@ -106,8 +105,6 @@ def test_statistics_are_numbers_that_do_not_change(room: Any, line: str) -> None
         "n.fill_diagonal(a, [8, 9])",
         "n.copyto(a, [[1, 2], [3, 4]])",
         "n.copyto(a, 5.0, where=a > 1)",
-        "n.put(a, [0, 3], [7, 8])",
-        "a.put([1, -1], 5.0)",
         "n.add.at(a, ([0, 0], [1, 1]), 1.0)",
         "n.exp(a, out=a)",
         "n.exp(a, out=(a,))",
@@ -129,7 +126,6 @@ def test_statistics_are_numbers_that_do_not_change(room: Any, line: str) -> None
         "b = n.array(a); b += 1",
         "b = n.array(a, copy=False); b += 1",
         "b = n.asarray(a, dtype=float); b[0] = 9",
-        "a.partition(1)",
     ],
 )
 def test_other_writes_are_numpys(room: Any, line: str) -> None:
@@ -257,7 +253,7 @@ def test_instances_and_numbers(room: Any) -> None:
         "m.random.rand(2).__iadd__(x)",
         "n.add.at(m.random.rand(2), [0], x[0])",
         "n.copyto(m.random.rand(2), x)",
-        "n.zeros(2).put([0], x[0], 'wrap') or n.bmat([[x]])",
+        "n.bmat([[x]])",
         "n.sum(x, out=m.random.rand(1))",
         "n.r_['0,2', x]",
         "n.vectorize(lambda u: u, signature='()->()')(x)",

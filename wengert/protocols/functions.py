@@ -121,8 +121,6 @@ TABLE: dict[str, Callable[..., Any]] = {
     "max": reductions.maximum_of,
     "mean": reductions.mean_of,
     "min": reductions.minimum_of,
-    "nancumprod": reductions.nan_version(reductions.accumulate(statistical.cumulative_prod), 1),
-    "nancumsum": reductions.nan_version(reductions.accumulate(statistical.cumulative_sum), 0),
     "nanmax": _nan_extreme(reductions.maximum_of, -math.inf),
     "nanmean": reductions.nan_version(reductions.mean_of, None),
     "nanmin": _nan_extreme(reductions.minimum_of, math.inf),
@@ -153,7 +151,6 @@ TABLE: dict[str, Callable[..., Any]] = {
     "column_stack": shapes.stack_with(1, lambda x: manipulation.reshape(x, (-1, 1)), 2),
     "concatenate": shapes.concatenate,
     "diag": shapes.of_diagonal,
-    "diagflat": lambda v, k=0: shapes.of_diagonal(shapes.ravel(v), k),
     "diagonal": shapes.diagonal,
     "dsplit": shapes.split_along(2),
     "dstack": shapes.stack_with(2, shapes.at_least(3), 3),
@@ -172,7 +169,6 @@ TABLE: dict[str, Callable[..., Any]] = {
     ),
     "reshape": shapes.reshape,
     "roll": translate(manipulation.roll, "a shift / axis"),
-    "rollaxis": shapes.rollaxis,
     "rot90": shapes.rot90,
     "split": shapes.split(exact=True),
     "squeeze": translate(manipulation.squeeze, "a / axis"),
@@ -198,9 +194,6 @@ TABLE: dict[str, Callable[..., Any]] = {
     # searching, sorting, sets
     "argsort": translate(_of_sorted(sorting.argsort), "a / axis -kind -order -stable"),
     "argwhere": lambda a: manipulation.stack(searching.nonzero(a), axis=1),
-    "extract": lambda condition, arr: indexing.getitem(
-        shapes.ravel(arr), data_type.astype(shapes.ravel(operands(arr, condition)[1]), bool)
-    ),
     "flatnonzero": lambda a: searching.nonzero(shapes.ravel(a))[0],
     "isin": translate(of_two(sets.isin), "element test_elements / -assume_unique invert -kind"),
     "nonzero": translate(searching.nonzero, "a /"),
@@ -243,7 +236,4 @@ TABLE: dict[str, Callable[..., Any]] = {
     "gradient": numeric.gradient,
     "interp": numeric.interp,
     "polyval": numeric.polyval,
-    # for people to read
-    "array_repr": lambda arr, **keywords: repr(arr),
-    "array_str": lambda a, **keywords: str(a),
 }
