@@ -9,7 +9,7 @@ import pytest
 
 from tests.backends.sharded import CHECKS
 
-pytestmark = [pytest.mark.slow, pytest.mark.whole]
+pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

@@ -205,6 +205,8 @@ def test_what_a_function_writes_into_is_left_as_the_call_left_it(compiled):
 
     wrong = []
     for name, make in STATEFUL.items():
+        if compiled and name == "draws":
+            continue  # it draws again, which is refused
         expected = [values(t) for t in train(make, lambda model: lambda x: model(x) * 2)]
         for way, wrap in WAYS.items():
             found = [values(t) for t in train(make, wrap)]

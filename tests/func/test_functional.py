@@ -137,14 +137,13 @@ class Listed(nn.Module):
 
     def __init__(self) -> None:
         self.list = nn.ParameterList([wg.ones(2), wg.ones(2) * 2, wg.ones(2) * 3])
-        self.dict = nn.ParameterDict({"a": wg.ones(2), "b": wg.ones(2)})
+        self.bias = nn.Parameter(wg.ones(2))
         self.layer = nn.utils.parametrizations.weight_norm(nn.Linear(2, 2))
 
     def forward(self, x: Any) -> Any:
         for p in self.list:
             x = x * p
-        for key in self.dict:
-            x = x + self.dict[key]
+        x = x + self.bias
         x = self.layer(x * self.list[1] + sum(self.list[1:]) * len(self.list))
         x = x + sum((p * p).sum() for p in self.parameters())
         return x * len(list(self.named_parameters())) * len(self.state_dict())
@@ -160,7 +159,7 @@ def test_tensors_in_the_places_of_parameters_count_as_parameters() -> None:
     assert values(func.functional_call(model, new, x)) == values(other(x))
     for name, p in other.named_parameters():
         np.testing.assert_allclose(values(gradients[name]), values(p.grad), rtol=1e-5)
-    some = {"list.1": new["list.1"], "dict.b": new["dict.b"]}
+    some = {"list.1": new["list.1"], "bias": new["bias"]}
     model.load_state_dict({**new, **{name: model.state_dict()[name] for name in some}})
     assert values(func.functional_call(model, some, x)) == values(other(x))
     nested = func.functional_call(Outer(model), {"model.list.0": new["list.0"]}, (some, x))

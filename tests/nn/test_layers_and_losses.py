@@ -81,16 +81,6 @@ def test_signatures_of_stored_options_are_those_of_the_functions() -> None:
     assert stubs.STORED.read_text(encoding="utf-8") == stubs.stored()
 
 
-def test_unflattened_lengths() -> None:
-    x = wg.ones((2, 12))
-    assert nn.Unflatten(1, (3, -1))(x).shape == (2, 3, 4)
-    assert nn.Unflatten(-1, (-1,))(x).shape == (2, 12)
-    assert nn.Unflatten(1, (2, 6))(x).shape == (2, 2, 6)
-    for sizes in ((-1, -1), (5, -1), (0, -1), (3, 3), (-3, -4)):
-        with pytest.raises(RuntimeError, match="don't multiply up to the size of dim 1"):
-            nn.Unflatten(1, sizes)(x)
-
-
 @pytest.mark.parametrize("name", ["conv1d", "conv2d", "conv_transpose3d"])
 def test_gains_of_convolutions(name: str) -> None:
     assert nn.init.calculate_gain(name) == 1

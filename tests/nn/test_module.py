@@ -433,9 +433,7 @@ def test_module_list_and_dict() -> None:
         lambda nn: nn.Sequential(
             nn.ELU(), nn.SiLU(), nn.Sigmoid(), nn.Tanh(), nn.Softmax(dim=1), nn.LogSoftmax(dim=-1)
         ),
-        lambda nn: nn.Sequential(
-            nn.Softplus(), nn.LogSigmoid(), nn.Identity(), nn.Unflatten(1, (2, 2))
-        ),
+        lambda nn: nn.Sequential(nn.Softplus(), nn.LogSigmoid(), nn.Identity()),
         lambda nn: nn.ModuleList([nn.CrossEntropyLoss(), nn.MSELoss(), nn.BCEWithLogitsLoss()]),
         lambda nn: nn.Sequential(),
     ],

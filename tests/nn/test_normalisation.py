@@ -627,3 +627,14 @@ def test_other_norms_of_any_scale(p: float, values: list[float]) -> None:
     if p != 0.5:  # whose slope at 1e-14 beside 1e35 is beyond the range
         size = 1 / max(map(abs, values))
         np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-5, atol=1e-6 * size)
+
+
+@pytest.mark.filterwarnings("ignore:(invalid|overflow):RuntimeWarning")
+@pytest.mark.parametrize("p", [1.0, 2.0, 3.0, math.inf])
+def test_beside_an_infinity_all_others_are_zero(backend: Any, p: float) -> None:
+    """As PyTorch has it: the infinity itself is none of a direction's numbers."""
+    for dtype in ("float32", "float64"):
+        x = wg.asarray([[1.0, -math.inf, 2.0], [3.0, 0.0, 4.0]], dtype=dtype)
+        found = F.normalize(x, p).numpy()
+        np.testing.assert_array_equal(found[0], [0, math.nan, 0])
+        assert np.isfinite(found[1]).all()

@@ -218,17 +218,6 @@ def test_dropout_of_one_layer_does_nothing(name: str) -> None:
     assert [one.filename for one in caught] == [__file__]
 
 
-def test_initial_numbers() -> None:
-    wg.manual_seed(0)
-    network = nn.LSTM(30, 100)
-    for parameter in network.parameters():
-        drawn = values(parameter)
-        assert 0.098 < abs(drawn).max() <= 0.1
-        assert abs(drawn.mean()) < 5 * 0.1 / (3 * drawn.size) ** 0.5
-    cell = nn.GRUCell(30, 100)
-    assert all(0.098 < abs(values(p)).max() <= 0.1 for p in cell.parameters())
-
-
 @pytest.mark.sampled
 @pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
 def test_compiled_training_has_the_bits_of_eager_training(name: str) -> None:

@@ -41,7 +41,7 @@ n.logspace(0, s, 4)  n.logspace(0, s, 4, base=2)  n.geomspace(s, 20, 4)  n.geoms
 n.diag(v)  n.diag(x)  n.vander(v)  n.vander(v, 3)  n.vander(v, 3, increasing=True)  n.exp(x)
 n.sin(x) + n.cos(y)  n.add(x, y)  n.add(x, 1)  n.maximum(x, 0)  n.maximum(0.0, x)  n.minimum(x, y)
 n.power(w, 2)  n.power(w, v)  n.hypot(x, y)  n.arctan2(x, y)  n.abs(x)  n.absolute(x)  n.sqrt(w)
-n.log(w)  n.sign(x)  n.square(x)  n.mod(x, 0.7)  n.fmod(x, 0.7)  n.deg2rad(x)
+n.log(w)  n.sign(x)  n.square(x)  n.mod(x, 0.7)  n.deg2rad(x)
 n.divide(x, w[0])  n.add.reduce(x)  n.add.reduce(x, 1)  n.add.accumulate(v)
 n.multiply.accumulate(v)  n.maximum.accumulate(v)  n.minimum.accumulate(x, axis=1)
 n.maximum.accumulate(x)  n.add.outer(v, w)  n.subtract.outer(v, v)  n.multiply.outer(v, w)
@@ -57,7 +57,7 @@ n.nansum(nan, axis=0)  n.nanmax(nan)  n.nanstd(nan, axis=1)  n.cov(x)  n.corrcoe
 n.histogram(i, bins=4, weights=w)  n.histogram(v, bins=3)  n.histogram(v, bins=3, density=True)
 n.bincount(i, weights=w)  n.bincount(i, w, 7)  n.interp(s, p, b)  n.polyfit(p, b, 2)
 n.polyfit(p, b, 1, w=n.abs(b))  n.polyfit(p, b, 1, cov=True)  n.polyfit(p, t, 2)  n.polyval(v, s)
-n.polyval(v, x)  n.convolve(v, b)  n.convolve(v, b, mode="same")  n.correlate(v, b, "full")
+n.polyval(v, x)  n.convolve(v, b)  n.convolve(v, b, mode="same")
 n.trapezoid(b, p)  n.diff(v)  n.diff(x, axis=0)  n.gradient(v)  n.gradient(x, axis=0)
 n.unwrap(3 * v)  n.unwrap(3 * x, axis=0)  n.cross(a, a[::-1])  n.dot(a, a)  n.dot(v, w)
 n.vdot(v, w)  n.inner(v, w)  n.outer(v, w)  n.matmul(a, a)  n.kron(v, w)
@@ -78,19 +78,20 @@ n.moveaxis(z, 0, -1)  n.expand_dims(v, 0)  n.expand_dims(v, axis=1)  n.squeeze(v
 n.atleast_1d(s)  n.atleast_2d(v)  n.broadcast_to(v, (2, 5))  n.flip(x, 0)  n.fliplr(x)  n.flipud(x)
 n.rot90(x)  n.roll(v, 2)  n.split(b, 3)  n.array_split(v, 2)  n.hsplit(x, 2)  n.meshgrid(v, w)
 n.tril(a)  n.triu(a, 1)  n.pad(v, 1)  n.pad(v, (1, 2), mode="edge")  n.where(x > 0, x, 0)
-n.where(k, x, y)  n.select([x > 1, x > 0], [x, x ** 2], 0.5)
+n.where(k, x, y)
 n.piecewise(v, [v < 0, v >= 0], [lambda u: -u, lambda u: u ** 2])
-n.piecewise(v, [v < 0], [1.0, lambda u: 3 * u])  n.clip(x, -0.5, 0.5)  n.clip(x, 0, None)
+n.piecewise(v, [v < 0], [1.0, lambda u: 3 * u])  n.choose([0, 1, 0, 1, 1], [v, w])
+n.choose(h - 1, [v[:3], w[:3], 2 * v[:3]])  n.clip(x, -0.5, 0.5)  n.clip(x, 0, None)
 n.nan_to_num(nan)  n.take(v, [0, 2])  n.take(x, 1, axis=0)
 n.take_along_axis(x, n.argsort(x, axis=1), axis=1)  n.sort(v)
-n.sort(x, axis=0)  n.fft.fft(v).real
+n.sort(x, axis=0)  n.sort(n.partition(v, 2)[:2])  n.partition(v, 2)[2]  n.fft.fft(v).real
 n.abs(n.fft.rfft(v))  n.fft.ifft(n.fft.fft(v)).real  n.real(v * 1j)  n.angle(v + 1j * w)
-n.round(x, 2)  n.floor(x)  n.sinc(v)  n.i0(v)  n.ptp(x, 0)  n.float64(2.0) * v
+n.round(x, 2)  n.floor(x)  n.sinc(v)  n.i0(v)  n.heaviside(x, 0.5)  n.ptp(x, 0)  n.float64(2.0) * v
 """
 #: Calls, methods and operators of the room alone.
 OF_THE_ROOM = """
 n.eye(3) * s  n.identity(2) * s  n.tri(3) * a  n.histogram(v, bins=3, range=(-2, 2), weights=w)
-n.histogram(v, n.linspace(-3, 3, 5), weights=w)
+n.histogram(v, n.linspace(-3, 3, 5), weights=w)  n.real_if_close(n.array([1.0 + 1e-18j, 2.0])) * s
 n.fromfunction(lambda i, j: i * s + j, (2, 3))  n.array([s, 2.0, s * s])
 n.array([[s, 1], [v[0], v[1]]])  n.array([v, w])  n.array(v, dtype=n.float32)  n.array(v, ndmin=2)
 n.array([s])  n.asarray([s, s])  n.asarray(v)  n.full(3, s)  n.full((2, 2), s)  n.zeros_like(v)

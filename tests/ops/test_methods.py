@@ -288,7 +288,7 @@ PYTORCHS = (
 
 
 JAXS = (
-    "block_until_ready cond custom_jvp device_put fori_loop lax pmap scan stop_gradient tree_map "
+    "block_until_ready cond custom_jvp device_put fori_loop lax pmap stop_gradient tree_map "
     "while_loop"
 )
 

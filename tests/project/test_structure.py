@@ -34,16 +34,16 @@ FLOORS = [
 #: The most lines of rooms, with their words.
 BUDGETS = {
     ("tape", "interpreters"): 6_000,
-    ("backends", "ops", "func", "protocols"): 24_300,
+    ("backends", "ops", "func", "protocols"): 24_530,
     ("testing",): 5_000,
-    ("compiler",): 9_972,
+    ("compiler",): 9_329,
     ("distributed",): 1_372,
-    ("nn", "optim"): 10_795,
+    ("nn", "optim"): 9_999,
     ("torch",): 1_800,
     ("numpy",): 700,
-    ("hips",): 364,
+    ("hips",): 358,
     ("running",): 131,
-    ("scipy",): 2_699,
+    ("scipy",): 2_523,
     ("export",): 1_300,
 }
 #: What is read in a day beside `tape` and `interpreters`, and the most lines of all of it.

@@ -11,7 +11,7 @@ import wengert as wg
 from tests.catalogue.scipy import SHAPES
 from tests.scipy.compare import tensor
 from wengert.scipy import stats
-from wengert.scipy.densities import CONTINUOUS, DISCRETE
+from wengert.scipy.stats import CONTINUOUS, DISCRETE
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 METHODS = ("logpdf", "pdf", "cdf", "sf", "logcdf", "logsf", "ppf", "isf")

@@ -99,7 +99,6 @@ LAYERS = {
     "no bias": lambda: nn.Linear(3, 3, bias=False),
     "dropout": lambda: nn.Dropout(),
     "flatten": lambda: nn.Flatten(),
-    "unflatten": lambda: nn.Unflatten(1, (3, 1)),
     "identity": lambda: nn.Identity(),
     **{
         name: getattr(nn, name)

@@ -42,9 +42,10 @@ class LibraryFunction(NamedTuple):
     large: Kernel | None = None
 
     def kernel_for(self, x: Any) -> Kernel:
-        """The function, or what takes its place for many numbers of single precision."""
-        many = self.large and x.dtype.char == "f" and math.prod(x.shape) > numpy_special.BLOCK
-        return self.large if self.large and many else self.load()
+        """The function, or ``large`` for many numbers of single precision."""
+        if self.large and x.dtype.char == "f" and math.prod(x.shape) > numpy_special.BLOCK:
+            return self.large
+        return self.load()
 
 
 #: The functions of kernels that add checks and casts alone.

@@ -11,12 +11,11 @@ import threading
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from wengert.backends import generators, registry
-from wengert.compiler import messages
 from wengert.compiler.calls import same_keys, tensors_of
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.traced import Traced
@@ -41,20 +40,27 @@ class BegunError(Exception):
     """An optimiser begins to keep something during a call, which so is none to record."""
 
 
+class Held(NamedTuple):
+    """What a Tensor has: array, node, gradient, and the gradient's array."""
+
+    tensor: Tensor
+    array: Any
+    node: Any
+    grad: Tensor | None
+    slope: Any
+
+
 class Before:
     """What a state and the arguments of a call hold before it."""
 
     def __init__(self, state: State, leaves: Sequence[Any]) -> None:
         self.state, self.tensors = state, tensors_of(leaves, state)
-        self._held = [
-            (x, x._array, x._node, x._grad, None if x._grad is None else x._grad._array)
-            for x in self.tensors
-        ]
+        self.held = [Held(x, x._array, x._node, x._grad, _array_of(x._grad)) for x in self.tensors]
         self._hooked = _hooked(self.tensors)
         self._places = [(place, place.get()) for place in state.changing()]
         self._items = [(x, copy.copy(x)) for x, _, _ in state.sizes if type(x) in CONTAINERS]
-        self._rng, self._at = generators.get_rng_state(), messages.position()
-        self._randoms, self._modes = _random_states(state), _modes()
+        self._rng, self._modes = generators.get_rng_state(), _modes()
+        self._randoms = _random_states(state)
         #: Whether random numbers can't be drawn by another thread.
         self.alone = threading.active_count() == 1
 
@@ -100,12 +106,12 @@ class Before:
 
     def restore(self) -> None:
         """Put all of it back but other libraries' generators."""
-        for x, array, node, grad, held in self._held:
+        for x, array, node, grad, slope in self.held:
             x._array, x._node, x._grad = array, node, grad
             if isinstance(node, Hooked) and node not in self._hooked:
                 node.extra = None
             if grad is not None:
-                grad._array = held
+                grad._array = slope
         for container, items in self._items:
             if len(container) != len(items):
                 container.clear()
@@ -115,11 +121,14 @@ class Before:
                 with suppress(AttributeError, TypeError):  # of what is read-only
                     place.set(x)
         generators.set_rng_state(self._rng)
-        messages.rewind(self._at)
         state, dtype, registry.default = self._modes
         set_recording(state)
         if get_default_dtype() is not dtype:
             set_default_dtype(dtype)
+
+
+def _array_of(x: Tensor | None) -> Any:
+    return None if x is None else x._array
 
 
 def _hooked(tensors: Sequence[Tensor]) -> list[Any]:

@@ -6,8 +6,8 @@ import inspect
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterable
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
@@ -15,15 +15,13 @@ from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, ov
 from wengert.backends import backend_of
 from wengert.compiler.binding import MISS, Failed
 from wengert.compiler.calls import Arguments, Call, signature_of
-from wengert.compiler.capture.errors import CompileError, TraceError, several
+from wengert.compiler.capture.errors import CompileError, GraphError, TraceError, several
 from wengert.compiler.capture.lines import line_that_raised, raised_by_user
 from wengert.compiler.capture.traced import Traced, current
 from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.changes import Before, BegunError, DrawError
 from wengert.compiler.checking import check
 from wengert.compiler.emission.exported import ExportedProgram
-from wengert.compiler.exchanges import noted
-from wengert.compiler.messages import needed
 from wengert.compiler.recording import record
 from wengert.compiler.replay import Replay
 from wengert.compiler.report import Report, difference
@@ -37,7 +35,7 @@ from wengert.tape.tensor import Tensor
 
 __all__ = ["Compiled", "Options", "eagerly"]
 
-#: Held by the one thread that looks at a function's state, records or checks.
+#: Held by the one thread that looks at a function's state, records or checks, or runs it eagerly.
 _lock = threading.RLock()
 #: Seconds for which a thread waits for it, before it runs the function itself.
 PATIENCE = 10.0
@@ -69,6 +67,17 @@ def eagerly(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
     finally:
         _eager.set(before)
+
+
+@contextmanager
+def _turn() -> Iterator[bool]:
+    """Wait until no other thread records; whether that has come."""
+    mine = _lock.acquire(timeout=PATIENCE)
+    try:
+        yield mine
+    finally:
+        if mine:
+            _lock.release()
 
 
 class Programs(dict["Compiled[Any, Any]", "Compiled[Any, Any]"]):
@@ -234,23 +243,21 @@ class Compiled(Generic[P, R]):
         if kwargs:
             args, kwargs = self._arguments.positional(args, kwargs)
         call = Call(args, kwargs, self._arguments)
-        with noted(self.report.name) if needed() else nullcontext():
-            if reason := self._outside(call):
-                return self._as_it_is(reason, call)
-            if not _lock.acquire(timeout=PATIENCE):
+        if reason := self._outside(call):
+            return self._as_it_is(reason, call)
+        with _turn() as mine:
+            if not mine:
                 return self._as_it_is("another thread records or checks for too long", call)
             try:
                 answer = self._found(call)
             except TraceError as error:
-                if self._options.strict:
+                if self._options.strict and not isinstance(error, GraphError):
                     raise
                 self._refuse(call, str(error))
                 return self.eagerly(*call.args, **call.kwargs)
-            finally:
-                _lock.release()
-            if type(answer) is Failed:
-                return self._failed(answer.error, call.args, call.kwargs)
-            return answer
+        if type(answer) is Failed:
+            return self._failed(answer.error, call.args, call.kwargs)
+        return answer
 
     def _outside(self, call: Call) -> str:
         """Why a call runs as it is: it is no call of programs, or was refused before."""
@@ -276,14 +283,17 @@ class Compiled(Generic[P, R]):
     def _as_it_is(self, reason: str, call: Call) -> Any:
         """Run the function itself."""
         self.report.fell_back(reason)
-        return self.eagerly(*call.args, **call.kwargs)
+        with _turn():
+            return self.eagerly(*call.args, **call.kwargs)
 
-    def _failed(self, error: Exception, args: Any, kwargs: Any) -> Any:
+    def _failed(self, error: Exception | None, args: Any, kwargs: Any) -> Any:
         """Run the function where its program has raised: it raises, too, or handles the error."""
-        if raised_by_user(error):  # by a signal's handler
+        if error is not None and raised_by_user(error):  # by a signal's handler
             raise error
-        self.report.fell_back(f"the program raised {type(error).__name__} ({error})")
-        return self.eagerly(*args, **kwargs)
+        why = f"raised {type(error).__name__} ({error})" if error else "runs in another call"
+        self.report.fell_back(f"the program {why}")
+        with _turn():
+            return self.eagerly(*args, **kwargs)
 
     def _found(self, call: Call) -> Any:
         """Run a call by a program that is found or recorded; one thread at a time does so."""
@@ -296,7 +306,7 @@ class Compiled(Generic[P, R]):
         state = self._state(call.layout.given(call.leaves))
         signature = signature_of(call.leaves, call.layout, state)
         for replay in list(self._replays):
-            if replay.fits(signature, state, call.leaves):
+            if signature == replay.signature:
                 run = self._checked if replay.left == 0 else self._bound
                 answer = run(replay, call, state)
                 if answer is not MISS:
@@ -314,8 +324,7 @@ class Compiled(Generic[P, R]):
         """Run a program, and bind it to the call's objects for later calls."""
         others = [run for run in self._calls if run not in replay.calls]
         run = replay.bind(call, state)
-        quick = replay.layout.plain and not replay.noted
-        self._calls = [*replay.calls, *others] if quick else others
+        self._calls = [*replay.calls, *others] if replay.layout.plain else others
         return run(*call.leaves)
 
     def _checked(self, replay: Replay, call: Call, state: State) -> Any:
@@ -325,7 +334,6 @@ class Compiled(Generic[P, R]):
         run = lambda: self._function(*call.args, **call.kwargs)
         found = eagerly(check, replay, run, call, state)
         if found is None:
-            self._replays.remove(replay)
             return MISS
         if isinstance(found, Failed):
             return found
@@ -361,6 +369,12 @@ class Compiled(Generic[P, R]):
                     "a Tensor or a number of the compiled function escapes into an object or a "
                     "closure, where a replay would not put it; return it"
                 )
+            if self._replays[-1].recording.tracked:
+                self._replays.pop()
+                raise GraphError(
+                    "its result requires grad, and a program has no graph. Differentiate inside "
+                    "the compiled function, return x.detach(), or call it in wg.no_grad()"
+                )
         except BegunError:
             self.report.note("a call that begins what an optimizer keeps ran as it is")
         return self.eagerly(*call.args, **call.kwargs)
@@ -391,7 +405,7 @@ class Compiled(Generic[P, R]):
             raise TraceError(
                 f"{line_that_raised(error)}: the compiled function raises {type(error).__name__} "
                 f"({error}) while it is recorded, and not as it is. NumPy arrays can't be written "
-                "then, and have operators, ufuncs and indexing: use wg.asarray. Floats among the "
+                "then, and have no arithmetic: use wg.asarray. Floats among the "
                 "arguments have arithmetic: name those that other code gets in static_argnames"
             ) from error
         replay = Replay(found, signature, call.layout, self.report, self._options.torch_compile)

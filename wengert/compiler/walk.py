@@ -455,8 +455,8 @@ class _Walk:
                 self.fact(name, Identity(x))
             if kind.__module__.startswith("_"):  # a lock, a file
                 self.state.unseen.append(f"{name}, a {kind.__name__}")
-            if hasattr(x, "__dict__") and package_of(kind.__module__) != "wengert":
-                self.own(x, name)
+            if hasattr(x, "__dict__") and package_of(kind.__module__) not in ("wengert", "jax"):
+                self.own(x, name)  # JAX's shardings keep what they have computed
             return
         if isinstance(x, (int, float, complex, str, bytes, *UNCHANGING)):
             base: Any = next(base for base in kind.__mro__ if not class_of_user(base))

@@ -17,7 +17,7 @@ from wengert.tape.node import AccumulateGrad
 from wengert.tape.tensor import Tensor, assign
 
 _METHODS = (
-    "argmax argmin argsort clip cumprod cumsum diagonal max mean min nonzero "
+    "argmax argmin argpartition argsort choose clip cumprod cumsum diagonal max mean min nonzero "
     "prod ravel repeat round searchsorted squeeze std sum swapaxes take trace var"
 )
 #: Operators that change an array in place, and give a new number.
@@ -97,7 +97,7 @@ ATTRIBUTES: dict[str, Any] = {
     **{name: door(f"x.{name}", getattr(np, name), TABLE[name]) for name in _METHODS.split()},
     **{f"__i{name}__": _number(name) for name in _IN_PLACE.split()},
     **{f"__{kind.__name__}__": _python(kind) for kind in (complex, float)},
-    "sort": _in_place("sort"),
+    **{name: _in_place(name) for name in ("partition", "sort")},
     "T": property(transpose),
     "__eq__": lambda self, y: OWN["__eq__"](self, array(y) if type(y) in (list, tuple) else y),
     "__getitem__": read,

@@ -16,6 +16,14 @@ from wengert.tape.tensor import Tensor
 __all__ = ["TABLE"]
 
 
+def choose(a: Any, choices: Any, *, mode: Any = "raise") -> Tensor:
+    """``np.choose``: for each place, the element of one of some arrays."""
+    *arrays, chosen = xp.broadcast_arrays(*operands(*choices, values(a)))
+    whole = xp.stack(arrays)
+    places = np.choose(values(chosen), [*np.arange(whole.size).reshape(whole.shape)], mode=mode)
+    return getitem(xp.reshape(whole, (-1,)), places)
+
+
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **keywords: Any) -> Tensor:
     """``np.piecewise``: each function sees the elements of its condition alone."""
     (t,) = operands(x)
@@ -37,6 +45,23 @@ def resize(a: Any, new_shape: Any) -> Tensor:
     """``np.resize``, which repeats the elements."""
     flat = xp.reshape(*operands(a), (-1,))
     return getitem(flat, np.resize(np.arange(flat.size), new_shape))
+
+
+def real_if_close(a: Any, tol: float = 100) -> Tensor:
+    """``np.real_if_close``."""
+    (x,) = operands(a)
+    return xp.real(x) if np.isrealobj(np.real_if_close(values(x), tol)) else x
+
+
+def _partial(function: Any) -> Callable[..., Tensor]:
+    """``np.partition`` and ``np.argpartition``: wholly sorted, which is a partition too."""
+
+    def call(a: Any, kth: Any, axis: int | None = -1) -> Tensor:
+        (x,) = operands(a)
+        np.zeros(x.shape).partition(values(kth).tolist(), -1 if axis is None else axis)  # errors
+        return function(x, axis=axis) if axis is not None else function(xp.reshape(x, (-1,)))  # type: ignore[no-any-return]
+
+    return call
 
 
 # -- writes ----------------------------------------------------------------------------------------
@@ -68,8 +93,12 @@ def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 
 #: NumPy's name to its counterpart.
 TABLE: dict[str, Callable[..., Any]] = {
+    "argpartition": _partial(xp.argsort),
+    "choose": choose,
     "copyto": _copyto,
     "fill_diagonal": _fill_diagonal,
+    "partition": _partial(xp.sort),
     "piecewise": piecewise,
+    "real_if_close": real_if_close,
     "resize": resize,
 }

@@ -39,14 +39,20 @@ Function = Callable[..., Any]
 # -- what the standard does not have ---------------------------------------------------------------
 
 
-def _fmod(x1: Tensor, x2: Tensor) -> Tensor:
-    # The remainder of absolute values has no rounding, and takes the dividend's sign.
-    return ew.copysign(ew.remainder(ew.abs(x1), ew.abs(x2)), x1)
-
-
 def _present(choose: Function) -> Function:
     """``fmax`` and ``fmin``: of a NaN and a number, the number."""
     return lambda x1, x2: where_(ew.isnan(x1), x2, where_(ew.isnan(x2), x1, choose(x1, x2)))
+
+
+def _heaviside(x1: Tensor, x2: Tensor) -> Tensor:
+    # The sign says of its derivative that it is zero, and of NaN that it is NaN.
+    step = ew.divide(ew.add(ew.sign(x1), 1), 2)
+    return where_(ew.equal(x1, 0), x2, step)
+
+
+def _logaddexp2(x1: Tensor, x2: Tensor) -> Tensor:
+    ln2 = math.log(2)
+    return ew.divide(ew.logaddexp(ew.multiply(x1, ln2), ew.multiply(x2, ln2)), ln2)
 
 
 def _reciprocal(x: Any) -> Tensor:
@@ -175,9 +181,10 @@ ELEMENTWISE: dict[str, Function] = {
     "fabs": ew.abs,
     "fmax": of_two(_present(ew.maximum)),
     "fmin": of_two(_present(ew.minimum)),
-    "fmod": of_two(_fmod),
+    "heaviside": of_two(_heaviside),
     "invert": ew.bitwise_invert,
     "left_shift": ew.bitwise_left_shift,
+    "logaddexp2": of_two(_logaddexp2),
     "power": ew.pow,
     "rad2deg": lambda x: ew.multiply(x, 180 / math.pi),
     "radians": lambda x: ew.multiply(x, math.pi / 180),

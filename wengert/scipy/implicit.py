@@ -227,11 +227,7 @@ def solution(
     backward pass, as those within a checkpoint. Raises `RuntimeError` if ``x`` does not solve
     the equations, or the Jacobian is singular.
     """
-    if np.iscomplexobj(x):
-        raise NotImplementedError(
-            f"{label}: complex solutions are not differentiated: solve for both parts, as numbers"
-        )
-    given, x = list(given), np.asarray(x, dtype=np.float64)
+    given, x = list(given), np.asarray(x).astype(np.float64, casting="same_kind")
     found = like_first(given, x).detach()
     if not is_grad_enabled():
         # As inside another solver's steps of Newton's method, which move tangents.
@@ -240,10 +236,6 @@ def solution(
         with enable_grad():
             return untracked(solution(label, residual, x, given, keep)._array)
     known = _Equations(residual, found)
-    if known.run.size != x.size:
-        raise ValueError(
-            f"{label}: {known.run.size} equations for {x.size} unknowns: a derivative needs as many"
-        )
     lifted = known.lifted
     matrix = values_of(known.rows(lifted is not None), label)
     if not _is_solution(residual, x, matrix, values_of(known.run, label), given, label):
@@ -290,11 +282,7 @@ def _is_solution(residual: Any, x: Any, matrix: Any, values: Any, given: Any, la
 class Called(Observer):
     """A user's function as SciPy calls it: with Tensors if the program has some, or arrays.
 
-    Attributes
-    ----------
-    tensors, answers, tracked, compared : bool
-        Whether it is called with Tensors, has returned some, and some that are tracked; and whether
-        it has compared tracked Tensors.
+    It notes whether it has returned Tensors, and tracked ones, and has compared tracked ones.
     """
 
     def __init__(

@@ -207,24 +207,25 @@ class Guarded:
         return (self._theirs,)
 
 
-def namespace(name: str, own: dict[str, Any]) -> dict[str, Any]:
-    """The public names of one of SciPy's modules: the room's own, and what refuses Tensors."""
+def publish(module: dict[str, Any], more: dict[str, Any]) -> None:
+    """Give one of the room's modules SciPy's names: its own functions of these, and ``more``."""
+    home = module["__name__"]
+    name = home.removeprefix(f"{ROOM}.")
+    own = {key: x for key, x in module.items() if getattr(x, "__module__", None) == home} | more
     found: dict[str, Any] = {}
     for key, one in inspect.getmembers(scipy_module(name)):
         ours, label = own.get(key), f"scipy.{name}.{key}"
         if key[0] == "_" or isinstance(one, ModuleType):
             continue
-        if isinstance(one, type) and issubclass(one, BaseException):
-            found[key] = one
-        elif isinstance(ours, Guarded):
+        found[key] = one
+        if isinstance(ours, Guarded):
             found[key] = ours
         elif isinstance(one, np.ufunc) or inspect.isroutine(one):
             found[key] = door(label, one, ours)
-        elif isinstance(one, type) or type(one).__module__.startswith("scipy."):
-            found[key] = Guarded(one, label, ours) if callable(one) else one
-        else:
-            found[key] = one
-    return found
+        elif callable(one) and not (isinstance(one, type) and issubclass(one, BaseException)):
+            found[key] = Guarded(one, label, ours)
+    module.update(found, __path__=module.get("__path__", []), __getattr__=partial(submodule, home))
+    module["__all__"] = [*found]
 
 
 def submodule(home: str, name: str) -> Any:
@@ -232,18 +233,7 @@ def submodule(home: str, name: str) -> Any:
     try:
         return import_module(f"{home}.{name}")
     except ModuleNotFoundError as error:
-        if error.name != f"{home}.{name}":
-            raise
-        raise AttributeError(f"module {home!r} has no attribute {name!r}") from None
-
-
-def publish(module: dict[str, Any], more: dict[str, Any]) -> None:
-    """Give one of the room's modules SciPy's names: its own functions of these, and ``more``."""
-    home = module["__name__"]
-    own = {key: x for key, x in module.items() if getattr(x, "__module__", None) == home}
-    found = namespace(home.removeprefix(f"{ROOM}."), own | more)
-    module.update(found, __path__=module.get("__path__", []), __getattr__=partial(submodule, home))
-    module["__all__"] = [*found]
+        raise AttributeError(f"module {home!r} has no attribute {name!r}") from error
 
 
 class _Modules(abc.MetaPathFinder, abc.Loader):

@@ -92,12 +92,7 @@ def piecewise(*pieces: tuple[float, Callable[[Jet], Any]]) -> Callable[[Jet], Je
 STRAIGHT: list[Any] = [
     ("relu", F.relu, [(-inf, lambda x: 0), (0, lambda x: x)]),
     ("leaky_relu, straight", F.leaky_relu, [(-inf, lambda x: x * 0.01), (0, lambda x: x)]),
-    ("prelu", lambda x: F.prelu(x, wg.asarray(0.25, dtype=x.dtype)),
-     [(-inf, lambda x: x / 4), (0, lambda x: x)]),
     ("relu6", F.relu6, [(-inf, lambda x: 0), (0, lambda x: x), (6, lambda x: 6)]),
-    ("hardtanh", F.hardtanh, [(-inf, lambda x: -1), (-1, lambda x: x), (1, lambda x: 1)]),
-    ("hardsigmoid", F.hardsigmoid,
-     [(-inf, lambda x: 0), (-3, lambda x: x / 6 + 0.5), (3, lambda x: 1)]),
     ("hardswish", F.hardswish,
      [(-inf, lambda x: 0), (-3, lambda x: x * (x + 3) / 6), (3, lambda x: x)]),
 ]  # fmt: skip
@@ -208,14 +203,6 @@ ROWS = [
         f=lambda x: F.softplus(x, 2.0),
     ),
     R("F.elu", lambda x: x if x.c[0] > 0 else m.expm1(x), f=F.elu, singular=[0]),
-    R(
-        "F.softsign",
-        lambda x: x / (1 + (x if x.c[0] > 0 else -x)),
-        f=F.softsign,
-        singular=[0],
-        large=10,
-    ),
-    R("F.mish", lambda x: x * m.tanh(m.softplus(x)), f=F.mish, low=-600, orders=1),
     R("F.selu", selu, f=F.selu, singular=[0]),
     *(
         R(f"F.{name}", piecewise(*pieces), f=f, singular=[b for b, _ in pieces[1:]])

@@ -204,9 +204,8 @@ class Trace:
         """Call a function on the inner arrays, and record it."""
         if not self.here():
             raise self.closed(operands)
-        draws = not pure and is_draw(name)
-        if draws and (drawn := self.draws.repeated(name, operands, parameters)) is not None:
-            return drawn
+        if not pure and is_draw(name):
+            self.draws.made()
         operands = tuple(operands)
         try:
             given = [x.inner if type(x) is Traced else _inner(x) for x in operands]
@@ -231,10 +230,7 @@ class Trace:
             return answer  # a dtype, a truth value about dtypes
         value = Value.like(answer)
         self._add(name, function_of(function), operands, parameters, (value,), answer, pure)
-        result = Traced(answer, value, self)
-        if draws:
-            self.draws.made(name, operands, parameters, result)
-        return result
+        return Traced(answer, value, self)
 
     def look(self, function: Callable[..., Any], operands: Sequence[Any]) -> None:
         """Record a check: a function that raises for some values, and returns nothing."""

@@ -34,10 +34,10 @@ def finish(
         report.note("jax.jit can't raise for values: the program does not look at them")
         kept = [step for step in program.instructions if step.results]
         program = replace(program, instructions=tuple(kept))
-    if not all(step.pure for step in program.instructions):
+    if not all(step.pure and step.name != "to_device" for step in program.instructions):
         report.note(
-            "jax.jit would draw the program's random numbers once, or run its collectives once: "
-            "plain calls instead"
+            "jax.jit would draw the program's random numbers once, run its collectives once, or "
+            "move no array: plain calls instead"
         )
         return function
     jax = backend.jax

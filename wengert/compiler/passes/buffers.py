@@ -55,15 +55,17 @@ def _spread(program: Program) -> Program:
     zeros: dict[int, Value] = {}  # arrays of zero indices, by length
     constants = dict(program.constants)
     for step in program.instructions:
-        row = next((x for x in step.used() if x.shape is not None and len(x.shape) == 1), None)
-        if row is not None and step.function is np.add and _is_narrow(step.result):
+        row = None
+        if step.function is np.add and _is_narrow(step.result):
+            row = next((x for x in step.used() if x.shape is not None and len(x.shape) == 1), None)
+        if row is not None:
             whole = Value(step.result.shape, row.dtype)
             rows = (row, whole.shape)
             steps.append(
                 Instruction("broadcast_to", broadcast_to, rows, {}, (whole,), line=step.line)
             )
             step = step.with_values({row: whole})
-        elif elementwise(step):
+        elif elementwise(step) and not step.several and step.result.size >= MANY:
             for x in step.operands:
                 times = _stretched(x, step)
                 if times is not None:
@@ -83,10 +85,10 @@ def _spread(program: Program) -> Program:
 
 def _stretched(x: Any, step: Instruction) -> tuple[int, int] | None:
     """How often, and along which axis, to repeat an operand that is broadcast in short rows."""
-    if not isinstance(x, Value) or x.order or step.several or step.result.order:
+    if not isinstance(x, Value) or x.order or step.result.order or step.parameters:
         return None
-    shape, whole, size = x.shape, step.result.shape, step.result.size
-    if not shape or not whole or len(shape) != len(whole) or size < MANY or step.parameters:
+    shape, whole = x.shape, step.result.shape
+    if not shape or not whole or len(shape) != len(whole):
         return None
     axes = [axis for axis, n in enumerate(shape) if n != whole[axis]]
     if len(axes) != 1 or not 1 < math.prod(whole[axes[0] + 1 :]) <= SHORT:

@@ -139,7 +139,7 @@ class Known:
 
         One that makes an output stays: constants belong to the program, and outputs to the caller.
         """
-        if not self.constants.keys() >= {*step.used()}:
+        if any(x not in self.constants for x in step.used()):
             return False
         number = step.results[0].shape is None
         if not number and any(x in self.apart or x.size > LARGEST for x in step.results):
