@@ -1,5 +1,7 @@
 """backward and grad: accumulation, retained graphs, errors that change nothing."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -264,3 +266,29 @@ def test_only_rules_on_the_way_to_what_is_asked_for_run(create_graph):
     out = wg.sum(x * wg.nextafter(y, 2 * y))  # which has no derivative
     (gradient,) = wg.autograd.grad(out, x, create_graph=create_graph)
     np.testing.assert_allclose(gradient.detach().numpy(), [0.5, 1.0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("size", [3, 100_000])
+def test_what_somebody_holds_is_not_added_into(size: int) -> None:
+    """Cotangents are added in place where nothing else refers to them, and only there."""
+    held: list[Any] = []
+
+    class Twice(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            held.append(made := g * 2)
+            return made
+
+    x = wg.tensor(np.ones(size, np.float32), requires_grad=True)
+    seed = wg.tensor(np.ones(size, np.float32))
+    middle = x * 3
+    middle.register_hook(held.append)
+    y = Twice.apply(middle) + middle * middle + middle + Twice.apply(middle)
+    (y + y).backward(seed)
+    assert x.grad.numpy().tolist() == [(4 + 2 * 3 + 1) * 2 * 3.0] * size
+    assert seed.numpy().tolist() == [1.0] * size
+    assert [h.numpy()[0].item() for h in held] == [4.0, 4.0, 22.0]
