@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.distributed.launching import ROOT, mpi, needs_mpi
+from tests.distributed.launching import mpi, needs_mpi
+from tests.scripts import ROOT
 
 pytestmark = [needs_mpi, pytest.mark.slow, pytest.mark.usefixtures("mpi_works")]
 
