@@ -76,7 +76,7 @@ QUICK = {"numpy": 10, "array_api_strict": 40, "": 10}
 FEW = 24
 #: On these, every so manieth test has a case: in the quick choice, where all libraries run, and
 #: where whole rooms run on one. A call takes a hundred times as long on dask and JAX as on NumPy:
-#: what the library's functions do is in the walks of the catalogue, of which rows run there, too.
+#: beside these tests, a sample of the cases of each runs there.
 SOME = {"quick": {"array_api_strict": 3}, "all": {"dask": 8}, "one": {"dask": 4, "jax": 5}}
 #: So that each test has a case on one of them at least.
 SECOND = "jax"

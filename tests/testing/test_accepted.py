@@ -89,15 +89,6 @@ def test_check_gradients_accepts():
         check_gradients(function, ..., backends=["numpy"], examples=8)
 
 
-@pytest.mark.oracle
-@pytest.mark.parametrize("case", ["the input", "with another result", "twice", "a view", "both"])
-def test_pytorch_accepts_the_same(case):
-    torch = pytest.importorskip("torch")
-    function, inputs = RETURNED[case]
-    given = [torch.tensor(x.tolist(), dtype=torch.float64, requires_grad=True) for x in inputs]
-    assert torch.autograd.gradcheck(function, given)
-
-
 # -- what is not right is told by its right name ---------------------------------------------------
 
 

@@ -173,16 +173,10 @@ def test_a_right_function_is_right_in_every_mode(project, capsys):
 
 
 def test_details_of_several_lines_stand_below():
-    target = Target("f", None, source="--shape")
+    target, below = Target("f", None, source="--shape"), "\n              "
     done = Examination(target, [Line("one", "wrong", "a < b\nc"), Line("x", "not checked", "&")])
-    assert report(done).splitlines() == [
-        "f: WRONG",
-        "  inputs from --shape",
-        "  WRONG       one",
-        "              a < b",
-        "              c",
-        "  not checked x: &",
-    ]
+    lines = f"  inputs from --shape\n  WRONG       one{below}a < b{below}c\n  not checked x: &"
+    assert report(done) == f"f: WRONG\n{lines}"
 
 
 @pytest.mark.slow
