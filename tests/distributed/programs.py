@@ -359,6 +359,26 @@ def batches_differ() -> None:
     list(wd.shard(wg.data.DataLoader(data, batch_size=16, shuffle=True)))
 
 
+ANOTHER = "training.safetensors: another file, or other names, on other processes"
+#: What processes have to have alike, and what each of them says if they don't.
+DIFFERING = {
+    rates_differ: "optimizer 0, group 0, lr: rank 0: 0.5; rank 1: 0.25",
+    states_differ: "the processes differ in the state of optimizer 0: rank 0: ",
+    names_differ: ANOTHER,
+    saved_names_differ: "save: the processes differ in model",
+    files_differ: ANOTHER,
+    batches_differ: "and the first batches of the processes differ.*generator=seed",
+    models_differ: r"differ in 0.weight: rank 0: float\d+ of shape \(4, 3\); rank 1: float\d+ of",
+}
+
+
+def differ() -> None:
+    for program, told in DIFFERING.items():
+        with pytest.raises(ValueError, match=told):
+            program()
+    say("differ")
+
+
 def comes_late() -> None:
     """The last rank comes when the others have given up."""
 
