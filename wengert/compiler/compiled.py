@@ -56,6 +56,7 @@ class Options(NamedTuple):
     torch_compile: bool | str
     strict: bool
     check: int | None
+    loops: bool = True
 
 
 def eagerly(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -197,8 +198,8 @@ class Compiled(Generic[P, R]):
         return eagerly(self._function, *args, **kwargs)  # type: ignore[no-any-return]
 
     def strictly(self) -> "Compiled[P, R]":
-        """The same function without a limit on programs, and unchecked."""
-        options = self._options._replace(size=sys.maxsize, torch_compile=False)
+        """The same function without a limit on programs, unchecked, and without loops."""
+        options = self._options._replace(size=sys.maxsize, torch_compile=False, loops=False)
         return Compiled(self._given(), options._replace(strict=True, check=0))
 
     def looked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Call, State]:
@@ -385,7 +386,8 @@ class Compiled(Generic[P, R]):
         try:
             for left in reversed(range(tries)):
                 with suppress(*[DrawError] * (left > 0)):
-                    found, trace = record(self._function, state, call.layout, call.leaves)
+                    given = (state, call.layout, call.leaves)
+                    found, trace = record(self._function, *given, self._options.loops)
                     break
         except (TraceError, BegunError):
             raise
