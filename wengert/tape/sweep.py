@@ -12,16 +12,7 @@ from wengert.backends.references import held_elsewhere
 from wengert.tape.anomaly import detecting
 from wengert.tape.grad_mode import enable_grad
 from wengert.tape.hooks import eager, make_hooked
-from wengert.tape.node import (
-    FREED,
-    AccumulateGrad,
-    Indexed,
-    Node,
-    Output,
-    Parts,
-    conform,
-    walk,
-)
+from wengert.tape.node import FREED, AccumulateGrad, Indexed, Node, Output, Parts, conform, walk
 from wengert.tape.observers import observing
 
 LARGE = 1 << 15  # elements from which an addition in place saves more time than asking who has them
@@ -40,26 +31,23 @@ def sweep(
 
     Returns the complete cotangents of the targets that were reached; None where ``give`` took them.
 
-    A heap of numbers holds the nodes that some cotangent has reached. The largest number is due
-    next: whatever could still add to its cotangent was recorded after it and has run. So the
-    tape's clock replaces both the recursion and the sort.
+    A heap holds the numbers of the nodes that a cotangent has reached. The largest is due next:
+    whatever could still add to its cotangent was recorded after it and has run.
 
     Parameters
     ----------
     outputs : sequence of (Node, cotangent)
         Where to start. Raw arrays run the rules plainly; Tensors run them recorded.
     keep : bool
-        Whether nodes keep what they saved. Otherwise each releases it once it has run.
+        Whether nodes keep what they saved; else each releases it.
     targets : container of int, optional
-        Numbers of the nodes whose cotangents are asked for. By default those that are watched:
-        leaves, and whatever retains its gradient.
+        Numbers of the nodes whose cotangents are asked for; leaves and retained ones by default.
     wanted : container of int, optional
         Numbers of the nodes to visit, from `leading_to`; all by default.
     stop_at_targets : bool
         Whether nothing flows on from the targets, and their hooks are not run.
     give : callable, optional
-        ``give(leaf, cotangent)`` accumulates the gradients of leaves with hooks that run after
-        that, as soon as they are complete.
+        ``give(leaf, cotangent)`` accumulates the complete gradients of leaves with hooks after it.
     """
     due: list[int] = []
     reached: dict[int, list[Any]] = {}  # number -> [node, cotangent so far]

@@ -219,7 +219,7 @@ wg.func.register_node(Answer, lambda node: ((node.x,), None), lambda extra, part
 def test_what_can_not_be_saved(tmp_path):
     x = wg.asarray([1.0])
     path = tmp_path / "f.py"
-    with pytest.raises(RuntimeError, match="no program yet"):
+    with pytest.raises(RuntimeError, match="has no program: call it first"):
         wg.compile(lambda x: x + 1).save(path)
 
     def change(x):
