@@ -302,9 +302,8 @@ class _LoopNode(Several):
         if any(getattr(x, "trace", None) is not trace for x in given.values()):
             raise UnrollError("a scan is differentiated twice, or inside a transform")
         loop, seeds, twins, reads, places = scan.backward(given)
-        if not scan.lost.isdisjoint(reads):
+        if not scan.lost.isdisjoint(reads) or not scan.known.keys() >= {*reads}:
             raise UnrollError("a sweep reads what a loop has not kept")
-
         g = {i: given[i] if i in given else scan.zeros(found[i]) for i in seeds}
         for i, j in twins.items():
             xp, x = namespaces[Traced], g[i]
