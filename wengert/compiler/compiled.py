@@ -172,8 +172,8 @@ class Compiled(Generic[P, R]):
         The file defines a function of the name of this one. It takes raw arrays where this one
         takes Tensors, one for each leaf, and no static values. It runs the program on the state as
         of now (parameters, what an optimiser keeps, hyper-parameters) and updates that state, the
-        dict ``state`` of the file. Random numbers of generators in host memory continue as they
-        would here. CuPy's arrays are made on its current device when the file is imported.
+        dict ``state`` of the file. CuPy's arrays are made on its current device when the file is
+        imported.
 
         Parameters
         ----------
@@ -187,7 +187,7 @@ class Compiled(Generic[P, R]):
         ValueError
             If the program changes its arguments, is for one value of a number that changes,
             returns an object of a user's class, replaces a tuple of the state, has collectives, or
-            draws by a device's generator.
+            draws random numbers.
         """
         replay = self._last()
         name = getattr(self._function, "__name__", "step")
@@ -225,10 +225,8 @@ class Compiled(Generic[P, R]):
 
     def _last(self) -> Replay:
         if not self._replays:
-            raise RuntimeError(
-                f"{self.report.name} has no program yet: call it first, with the arguments to "
-                "record it for"
-            )
+            why = [*self._refused.values(), "call it first, with the arguments to record it for"][0]
+            raise RuntimeError(f"{self.report.name} has no program: {why}")
         return max(self._replays, key=lambda replay: replay.used)
 
     def __repr__(self) -> str:
@@ -341,6 +339,9 @@ class Compiled(Generic[P, R]):
                 "is dropped, and what the function itself has done stays"
             )
         replay.left = None if self._options.check is None else self._options.check - 1
+        if replay.buffered:  # a trial is what later calls run
+            replay.keep(call, replay.trial)
+            self._calls = [*(replay.calls if replay.layout.plain else ()), *self._calls]
         return found.answer
 
     def _drop(self, replay: Replay) -> None:

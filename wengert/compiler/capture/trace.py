@@ -125,9 +125,12 @@ class Trace:
             return TracedNumber(x, value, self)
         return kind(x, value, self)
 
-    def constant(self, array: Any) -> "Traced":
-        """A raw array as a constant of the program."""
-        return Traced(array, self._constant(array), self)
+    def constant(self, array: Any, *, beside: bool = False) -> "Traced":
+        """A raw array as a constant of the program; ``beside`` others a Tensor may hold it."""
+        value = self._constant(array)
+        if beside:
+            self.beside.add(value)
+        return Traced(array, value, self)
 
     def _constant(self, array: Any) -> Value:
         value = self._held.get(id(array))
@@ -136,12 +139,6 @@ class Trace:
             self.constants[value] = array
             self.locks.lock(array)
         return value
-
-    def lifted(self, array: Any) -> "Traced":
-        """A raw operand as a constant, which a Tensor may hold."""
-        made = self.constant(array)
-        self.beside.add(made.value)
-        return made
 
     def apply(
         self, backend: Backend, name: str, operands: Sequence[Any], parameters: Mapping[str, Any]
@@ -324,7 +321,7 @@ class Trace:
         """Replace raw arrays beside a traced number by traced ones, in place."""
         for i, x in enumerate(arrays):
             if hasattr(x, "dtype") and not isinstance(x, Lifted):
-                arrays[i] = self.lifted(x)
+                arrays[i] = self.constant(x, beside=True)
         like = next((x for x in arrays if isinstance(x, Lifted)), None)
         if like is None:
             raise TypeError("there is no array among the operands")
@@ -446,21 +443,16 @@ class Trace:
     def closed(self, operands: Sequence[Any]) -> TraceError:
         """The error for a value of another thread's or a closed trace."""
         found = [x for x in operands if isinstance(x, Traced | TracedNumber)]
-        x = next((x for x in found if not x.trace.open), None)
-        if x is None:
-            error = TraceError(
-                f"{user_line()}: a value of a compiled function is used in another thread or task "
-                "than the one in which the function is recorded, and what is computed there would "
-                f"be lost; it was made at {found[0].trace.made_at(found[0].value)}. Compute with "
-                "it in the function's own thread, or leave this part outside wg.compile"
-            )
-            self.refused.append(error)  # which the other thread may keep to itself
-            return error
-        return TraceError(
+        x = next((x for x in found if not x.trace.open), found[0])
+        error = TraceError(
             f"{user_line()}: a value is used here that belongs to the trace of a compiled "
-            f"function, which has ended; it was made at {x.trace.made_at(x.value)}. Return it from "
-            "the compiled function instead of keeping it"
+            "function, which has ended, or runs in another thread or task; it was made at "
+            f"{x.trace.made_at(x.value)}. Return it from the compiled function, or compute with it "
+            "in the function's own thread"
         )
+        if x.trace.open:
+            self.refused.append(error)  # which the other thread may keep to itself
+        return error
 
     def _check_shape(self, what: str, dynamic: bool) -> None:
         if dynamic:
