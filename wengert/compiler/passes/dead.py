@@ -61,5 +61,5 @@ def _pruned(step: Instruction, needed: Container[Value]) -> Instruction:
     if len(kept) == len(step.results):
         return step
     body = replace(loop.body, outputs=tuple([loop.body.outputs[i] for i in kept]))
-    less = Loop(dead(body, errors=True), n, loop.rows, loop.count, reverse=loop.reverse)
+    less = replace(loop, body=dead(body, errors=True))
     return replace(step, function=less, results=tuple([step.results[i] for i in kept]))

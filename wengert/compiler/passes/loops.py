@@ -1,7 +1,7 @@
 """Loops: a program that runs for each member of a first axis, as one instruction of another."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from wengert.backends import backend_of
@@ -20,27 +20,19 @@ def store(x: Any, t: int, value: Any) -> None:
     x[t] = value
 
 
+@dataclass(frozen=True, eq=False, slots=True)
 class Loop:
-    """Runs of a program: ``loop(*carried, *rows, *others)`` gives what is carried, and results.
+    """Runs of a program: ``loop(*carried, *rows, *others)`` gives what is carried, and results."""
 
-    Attributes
-    ----------
-    body : Program
-        Of what is carried, a member of each of the rows, and the same others in each run; it gives
-        what is carried on, and the members of the results.
-    carried, rows : int
-        How many of the operands these are.
-    count : int
-        The number of runs, at least one.
-    reverse : bool
-        Whether the first run is for the last members.
-    """
-
-    def __init__(
-        self, body: Program, carried: int, rows: int, count: int, *, reverse: bool = False
-    ) -> None:
-        self.body, self.carried, self.rows, self.count = body, carried, rows, count
-        self.reverse = reverse
+    #: Of what is carried, a member of each of the rows, and the same others in each run. It gives
+    #: what is carried on, and the members of the results.
+    body: Program
+    #: How many of the operands are carried and are rows, and the number of runs, at least one.
+    carried: int
+    rows: int
+    count: int
+    #: Whether the first run is for the last members.
+    reverse: bool = False
 
     def __call__(self, *operands: Any) -> tuple[Any, ...]:
         """Interpret the loop: the reference for what is emitted."""
