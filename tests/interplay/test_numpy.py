@@ -32,7 +32,7 @@ UNARY = (
     "sin sinh sqrt square tan tanh ceil floor rint sign trunc "
 )
 BINARY = (
-    "add arctan2 copysign divide float_power fmax fmin fmod heaviside hypot logaddexp "
+    "add arctan2 copysign divide fmax fmin heaviside hypot logaddexp "
     "logaddexp2 maximum minimum multiply power remainder subtract vecdot "
 )
 UNTRACKED_UNARY = "isfinite isinf isnan logical_not signbit "
@@ -44,7 +44,7 @@ INTEGER = "bitwise_and bitwise_or bitwise_xor left_shift right_shift "
 #: Calls that NumPy makes on arrays, and Wengert on Tensors.
 CALLS = lines_of("""
 np.arccosh(V + 1)  np.clip(V, min=0.5)  np.divmod(V, W / 3)  np.floor_divide(V, W / 3)
-np.modf(4 * V - 2)  np.ldexp(V, 3)  np.matvec(M, M[0])  np.vecmat(M[0], N)
+np.matvec(M, M[0])
 np.multiply(Z, np.conj(Z) + 2j)  np.angle(Z, deg=True)  np.imag(Z)
 np.log(V - 0.5, where=beside(V, V > 0.5), out=V * 2)  np.add(V, [1.0, 2.0, 3.0, 4.0, 5.0])
 np.add.reduce(M, axis=None, keepdims=True)  np.multiply.reduce(M, axis=-1, initial=2)
@@ -53,11 +53,11 @@ np.sum(M, where=beside(M, M > 0.5))  np.sum(M, axis=(0, 1), initial=5)
 np.mean(M, where=beside(M, M > 0.5))  np.var(M, where=beside(M, M > 0.3))  np.amin(M)
 np.average(V, weights=W, returned=True)  np.average(M, axis=1, returned=True)
 np.average(M, axis=1, weights=M[0] + 1)  np.cumsum(M, axis=1)
-np.cumulative_sum(V, include_initial=True)  np.cumulative_prod(V)  np.nanprod(_holed(V))
-np.nanvar(_holed(V), ddof=1)  np.nanmin(_holed(V))  np.nancumsum(_holed(V))
-np.nancumprod(_holed(V))  np.trapezoid(V, np.cumsum(W))
+np.cumulative_sum(V, include_initial=True)  np.cumulative_prod(V)
+np.nanvar(_holed(V), ddof=1)  np.nanmin(_holed(V))
+np.trapezoid(V, np.cumsum(W))
 np.trapezoid(M, np.cumsum(M ** 2, axis=0), axis=0)  np.trapezoid(M, np.cumsum(W[:3]), axis=0)
-np.histogram_bin_edges(V, 3)  np.linalg.lstsq(M.T, M[0])[:2]  np.append(M, M * 2, axis=0)
+np.linalg.lstsq(M.T, M[0])[:2]  np.append(M, M * 2, axis=0)
 np.append(V, [W[0], 1.0, V[1] * W[1]])  np.block([V, V[0], 1.0])  np.block(V)
 np.block([V, np.float64(2.0)])  np.block([[[M], [M * 2]], [[M * 2], [M]]])
 np.clip(V, [0.3, W[0], 0.1, 0.2, 0.4], 0.6)  np.concatenate([V, [W[0], 1.0]])
@@ -70,15 +70,15 @@ np.insert(beside(V, np.ones(2)), 1, V[0])  np.stack([V[:2], [W[0], V[1] * W[1]]]
 np.vstack([V[:3], [W[0], 2, V[1]]])  np.hstack([V[0], 2.0, [W[1]]])
 np.dstack([V[:2], [W[0], W[1]]])  np.column_stack([V[:2], [W[0], W[1]]])
 np.full_like(V[:2], [W[0], V[1]])  np.where([True, False], V[:2], [W[0], W[1]])
-np.select([V[:2] > 9], [[W[0], 1.0]], V[1])  np.multiply(V[:2], [W[0], V[1]])
+np.multiply(V[:2], [W[0], V[1]])
 np.add(V[:2], [[W[0], 1], [V[1], 2]])  np.einsum("i,i", V[:2], [W[0], 3.0])
 np.einsum(V[:2], [0], [W[0], 3.0], [1], [1, 0])  np.vsplit(M, [1])  np.dsplit(T, 3)
 np.atleast_3d(V, M)  np.broadcast_arrays(M, M[0])  np.concatenate((M, V), axis=None)  np.diag(V, 2)
-np.diag(V, -1)  np.diag(M, 1)  np.diagflat(M)  np.diagonal(T, offset=-1, axis1=2, axis2=0)
-np.hstack([V, W])  np.matrix_transpose(T)  np.ones_like(M) * M  np.rollaxis(T, 2)
-np.rollaxis(T, 0, 2)  np.transpose(T, (1, 2, 0))  np.unstack(M, axis=1)
+np.diag(V, -1)  np.diag(M, 1)  np.diagonal(T, offset=-1, axis1=2, axis2=0)
+np.hstack([V, W])  np.ones_like(M) * M  np.rollaxis(T, 2)
+np.rollaxis(T, 0, 2)  np.transpose(T, (1, 2, 0))
 np.convolve(V, W[:4], "same")  np.convolve(W[:2], V, mode="valid")
-np.correlate(Z, Z[:3] * 1j, "full")  np.correlate(W[:2], V, "same")  np.dot(V, W)  np.kron(V, M)
+np.dot(V, W)  np.kron(V, M)
 np.sort(M, axis=None)  np.take(M, 7)  np.unique(V)
 np.where(beside(V, ODD), 0.25, V)  np.fix(3 * V)  V - np.around(V, 1)  V - np.round(100 * V, -1)
 np.cov(V, W, ddof=0)  np.cov(M, rowvar=False, bias=True)  np.diff(M, prepend=0, append=[[1.0]] * 3)
@@ -108,8 +108,6 @@ np.isin(np.floor(4 * M), [1.0, 2.0])  np.isneginf(M)  np.isposinf(M)  np.isreal(
 np.logical_and.reduce(M > 0.5)  np.logical_or.reduce(M > 0.5, axis=1)  np.ndim(M)
 np.nonzero(M > 0.5)  np.searchsorted(np.sort(M[0]), M[1], side="right")  np.shape(M)  np.size(M, 1)
 np.unique(np.floor(4 * M), return_index=True, return_inverse=True, return_counts=True)[1:]
-tuple(np.unique_all(np.floor(4 * M)))[1:]  np.unique_counts(np.floor(4 * M)).counts
-np.unique_inverse(np.floor(4 * M)).inverse_indices  np.unique_values(np.floor(4 * M)).size
 np.zeros_like(M, shape=(2, 2))  np.shape(np.empty_like(M, dtype=np.float32))
 np.linalg.matrix_rank(M)
 """)
@@ -131,7 +129,7 @@ def _holed(x):
 MISSING = {
     "array_api_strict": ("np.isin(", "np.logical_not"),  # of floating arrays
     "dask": (  # most of linear algebra, and shapes that depend on data
-        *("linalg.", "np.argwhere", "np.unique(", "unique_all", "unique_inverse", "unique_values"),
+        *("linalg.", "np.argwhere", "np.unique("),
     ),
 }
 
@@ -283,7 +281,7 @@ def test_numbers_and_lists_take_part(backend):
     assert np.stack([x, x]).dtype is wg.float32
     assert np.add(x, 2.0).dtype is wg.float32
     assert np.add(x, np.float64(2.0)).dtype is wg.float32
-    made = np.select([x > 0.5], [x], 1.0)
+    made = np.where(x > 0.5, x, 1.0)
     assert made.dtype is wg.float32
     assert made.backend is backend
 
@@ -382,8 +380,8 @@ def test_every_name_in_the_tables_is_numpy_s():
 
 
 ELSEWHERE = (
-    "arange argpartition copyto digitize fill_diagonal put real_if_close "  # tests/numpy
-    "invert nextafter outer special array_repr array_str"
+    "arange argpartition copyto digitize fill_diagonal real_if_close "  # tests/numpy
+    "invert nextafter outer special"
 )
 
 
@@ -397,12 +395,6 @@ def test_every_name_in_the_tables_is_tested():
     names = {*_table("functions"), *_table("ufuncs")}
     names |= {f"linalg.{name}" for name in _table("linalg")}
     assert names - tested == set()
-
-
-def test_text():
-    x = wg.asarray(V, requires_grad=True)
-    assert np.array_repr(x) == repr(x)
-    assert np.array_str(x) == str(x)
 
 
 @pytest.mark.slow

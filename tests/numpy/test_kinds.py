@@ -19,7 +19,7 @@ n.linalg.matrix_power(A, 0)  n.linalg.matrix_power(A, -1)  n.linalg.multi_dot([A
 n.linalg.vector_norm(A)  n.linalg.matrix_norm(A)  n.linalg.trace(A)  n.fft.fft(A)  n.fft.rfft(A)
 n.fft.ifft(A)  n.fft.fft2(A)  n.fft.irfft(A)  n.fft.fftshift(A)  n.repeat(A[0], [1, 2])
 n.repeat(A, [1, 2], axis=1)  n.nanmax(A)  n.nanmin(A, axis=0)  n.rint(A)  n.interp(F, F, F)
-n.nanmedian(F)  n.nanmax(F)  n.rint(F)  n.histogram(F, 3)  n.histogram_bin_edges(F, 3)
+n.nanmedian(F)  n.nanmax(F)  n.rint(F)  n.histogram(F, 3)
 n.logaddexp2(F[0], 2.0)  n.logaddexp2(1.0, F)
 """)
 

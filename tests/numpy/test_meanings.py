@@ -31,7 +31,7 @@ b = a[0]; a -= b; b  b = a[0]; a[1] = b; b[0] = 1.0  n.sum(a); rows = [a[0], a[1
 b = a.T; a += 1.0; b  n.squeeze(a[None])[0] = 1.0  n.atleast_2d(a)[0] = 1.0
 c = a[0, 0, ...]; c += 1.0  a[0].sort()  a[0].fill(2.0)  b = a.swapaxes(0, 1); b[0, 0] = 1.0
 b = n.split(a, 2)[0]; b[0] = 1.0  n.add.at(a[0], [0], 1.0)  n.fill_diagonal(a.T, 1.0)
-n.copyto(a[0], 1.0)  n.exp(a[0], out=a[0])  n.random.shuffle(a[0])  a[1:].put([0], 1.0)
+n.copyto(a[0], 1.0)  n.exp(a[0], out=a[0])  n.random.shuffle(a[0])
 """),
 )
 def test_a_write_through_a_view_is_an_error(room: Any, line: str) -> None:
@@ -72,7 +72,7 @@ a[0] += 1  a[0][1]  a[0, 1] -= 2  b = a; b += 1  b = a[0].copy(); b += 1  b = a[
 b = a.flatten(); b[0] = 1.0  a[a > 1] = 0  a[:, 1] = [5, 6]  a[0], a[1] = a[1].copy(), a[0].copy()
 a.sort()  a.sort(axis=0)  a.fill(3)  a.flat[1] = 7  a.flat = 2.0  n.fill_diagonal(a, 9)
 n.fill_diagonal(a, [8, 9])  n.copyto(a, [[1, 2], [3, 4]])  n.copyto(a, 5.0, where=a > 1)
-n.put(a, [0, 3], [7, 8])  a.put([1, -1], 5.0)  n.add.at(a, ([0, 0], [1, 1]), 1.0)  n.exp(a, out=a)
+n.add.at(a, ([0, 0], [1, 1]), 1.0)  n.exp(a, out=a)
 n.exp(a, out=(a,))  n.add(a, 1.0, out=(a,))  n.cumsum(a, 1, None, a)  n.multiply(a, 2, a)
 s = a[0, 0]; s += 1  s = a.sum(); t = s; s += 1; a[0, 0] = s - t
 s = n.sum(a); old = s; s *= 2; a[0, 1] = old  for x in a[0]: x += 1
@@ -191,7 +191,7 @@ n.lexsort([x, x])  n.roots(x)  n.save('never', x)  n.histogram2d(x, x)  n.poly(x
 n.spacing(x)  n.ones(2).astype(object)[0] + n.matrix(x)  n.float64(x[0])  n.float32(x[0])
 float(x[0])  complex(x[0])  __import__('math').sin(x[0])  m.random.rand(2).__setitem__(0, x[0])
 m.random.rand(2).__iadd__(x)  n.add.at(m.random.rand(2), [0], x[0])  n.copyto(m.random.rand(2), x)
-n.zeros(2).put([0], x[0], 'wrap') or n.bmat([[x]])  n.sum(x, out=m.random.rand(1))  n.r_['0,2', x]
+n.bmat([[x]])  n.sum(x, out=m.random.rand(1))  n.r_['0,2', x]
 n.vectorize(lambda u: u, signature='()->()')(x)  n.gradient(x, [0.0, 1.0])  n.unique(x, axis=0)
 n.reshape(x, (1, 2), order='F')  n.std(x, where=[True, False], out=m.random.rand(1))
 n.linalg.tensorinv(x)  n.geomspace(x[0], -1.0, 3)  n.nanquantile(x, 0.5, method='lower')

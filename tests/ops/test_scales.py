@@ -219,3 +219,11 @@ def test_a_small_weight_of_a_large_norm_keeps_its_digits() -> None:
         found += [wg.jvp(wg.grad(f), (x,), (u,))[1].numpy()]
         found += [wg.grad(lambda x, u=u: wg.sum(wg.grad(f)(x) * u))(x).numpy()]
     np.testing.assert_allclose(found[:2], found[2:], rtol=1e-5)
+
+
+@pytest.mark.parametrize(("size", "g"), [(1e-6, 1e35), (1e5, 1e-37)])
+def test_a_cotangent_of_a_norm_may_leave_the_range_when_divided_by_it(size, g) -> None:
+    x = wg.tensor(np.asarray([1, 2, -2], np.float32) * np.float32(size), requires_grad=True)
+    wg.linalg.vector_norm(x).backward(wg.tensor(np.float32(g)))
+    expected = np.asarray([1, 2, -2]) / 3 * np.float32(g)
+    np.testing.assert_allclose(x.grad.numpy(), expected, rtol=3e-7)

@@ -243,6 +243,12 @@ def test_what_compares_with_another_library_is_marked() -> None:
     for path in sorted(Path(__file__).parents[1].rglob("test_*.py")):
         text = path.read_text()
         whole = "mark.oracle" in text.partition("pytestmark")[2].partition("\n\n")[0]
+        fixtures = {
+            node.name
+            for node in parsed(path).body
+            if isinstance(node, ast.FunctionDef) and "fixture" in ast.unparse(node.decorator_list)
+            if any(way in ast.unparse(node).replace("'", '"') for way in ways)
+        }
         for test in parsed(path).body if not whole else ():
             if isinstance(test, ast.FunctionDef) and test.name.startswith("test"):
                 marks = "".join(map(ast.unparse, test.decorator_list))
@@ -252,6 +258,7 @@ def test_what_compares_with_another_library_is_marked() -> None:
                     if not isinstance(step, ast.If | ast.For | ast.With | ast.FunctionDef)
                 ]
                 asked = any(way in step for way in ways for step in steps)
+                asked = asked or bool(fixtures & {argument.arg for argument in test.args.args})
                 if asked and "mark.oracle" not in marks:
                     lacking.append(f"{path.name}::{test.name}")
     assert not lacking

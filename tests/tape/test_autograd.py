@@ -410,3 +410,29 @@ def test_gradients_of_results_of_one_element(backend: Any) -> None:
         assert wg.grad(lambda t: (t**2, SimpleNamespace()), has_aux=True)(x)[0].item() == 6.0
     value, gradient = wg.value_and_grad(lambda t: wg.reshape(t, (1,)) ** 2)(3.0)
     assert (wg.asarray(value).item(), gradient) == (9.0, 6.0)
+
+
+@pytest.mark.parametrize("size", [3, 100_000])
+def test_what_somebody_holds_is_not_added_into(size: int) -> None:
+    """Cotangents are added in place where nothing else refers to them, and only there."""
+    held: list[Any] = []
+
+    class Twice(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            held.append(made := g * 2)
+            return made
+
+    x = wg.tensor(np.ones(size, np.float32), requires_grad=True)
+    seed = wg.tensor(np.ones(size, np.float32))
+    middle = x * 3
+    middle.register_hook(held.append)
+    y = Twice.apply(middle) + middle * middle + middle + Twice.apply(middle)
+    (y + y).backward(seed)
+    assert x.grad.numpy().tolist() == [(4 + 2 * 3 + 1) * 2 * 3.0] * size
+    assert seed.numpy().tolist() == [1.0] * size
+    assert [h.numpy()[0].item() for h in held] == [4.0, 4.0, 22.0]

@@ -11,10 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from wengert.backends import (
-    numpy_networks,
-    numpy_reductions,
-)
+from wengert.backends import numpy_networks, numpy_reductions, numpy_special
 from wengert.backends.numpy import add_part, broadcast_to
 from wengert.compiler.cupy import Kernel
 from wengert.compiler.facts import KERNELS, row_of
@@ -127,7 +124,7 @@ FORMS: dict[Callable[..., Any], Form] = {
         for table in (
             *(numpy_convolutions.COVERED, numpy_networks.KERNELS, numpy_classification.KERNELS),
             *(numpy_normalisations.KERNELS, numpy_pooling.KERNELS, numpy_recurrent.KERNELS),
-            numpy_reductions.KERNELS,
+            *(numpy_reductions.KERNELS, numpy_special.KERNELS),
         )
         for kernel in table.values()
     },
