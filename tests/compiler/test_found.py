@@ -734,12 +734,12 @@ def function_made(x: Any) -> Any:
 )
 def test_what_is_called_and_made_inside_is_refused(make: Any) -> None:
     """Each replay returned the same."""
-    with pytest.raises(CompileError, match="that it has made"):
+    with pytest.raises(CompileError, match="each replay would return the same one"):
         wg.compile(lambda x: (x * 2, make(x)))(X)
 
 
 def test_functions_that_were_there_are_returned() -> None:
-    held, loader = [doubled], Loader()
-    run = wg.compile(lambda x: (x, held[0], abs, Plain, wg.tanh, np.exp, loader.scaled))
+    held = [doubled]
+    run = wg.compile(lambda x: (x, held[0], Plain))
     for _ in range(4):
-        assert run(X)[1:] == (doubled, abs, Plain, wg.tanh, np.exp, loader.scaled)
+        assert run(X)[1:] == (doubled, Plain)

@@ -52,6 +52,13 @@ def test_arguments_that_were_computed_are_differentiated_as_eagerly() -> None:
     assert f.report.checks == 1
 
 
+@pytest.mark.filterwarnings("ignore:.* runs as it is")
+@pytest.mark.parametrize("of", [lambda x: wg.nn.Parameter(wg.ones(2)), wg.Tensor.requires_grad_])
+def test_leaves_that_are_made_inside_are_leaves(of: Any) -> None:
+    f = wg.compile(lambda x: of(x * 2.0), check=0)
+    assert all(f(wg.ones(2)).requires_grad for _ in range(4))
+
+
 @pytest.mark.parametrize("way", ["swept", "kept", "beside"])
 def test_results_of_what_differentiates_inside_have_no_graph(way: str) -> None:
     """An error where they are differentiated, and never a part of the slope."""

@@ -98,6 +98,28 @@ def test_programs_run_while_another_thread_records_or_checks(name, monkeypatch):
     assert other.report.recordings == 1
 
 
+def test_a_call_beside_one_that_runs_its_program_runs_eagerly():
+    """Buffers are of one call. An interrupt leaves the program to the next one."""
+    f = wg.compile(lambda x: wg.exp(x) * 2.0, check=0)
+    expected = [f(wg.ones(2)).tolist() for _ in range(3)][-1]
+    space = f._calls[0].__globals__
+    program, space["running"][0] = space["step"], object()
+    assert f(wg.ones(2)).tolist() == expected
+    assert "1 call ran eagerly: the program runs in another call" in str(f.report)
+    space["running"].clear()
+
+    def interrupted(*inputs):
+        raise KeyboardInterrupt
+
+    space["step"] = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        f(wg.ones(2))
+    space["step"] = program
+    assert f(wg.ones(2)).tolist() == expected
+    assert not space["running"]
+    assert "2 calls" not in str(f.report)
+
+
 def test_code_that_is_not_compiled_meets_an_error_and_no_number():
     """While a function is recorded, its Tensors and numbers are the recording's."""
     model = wg.nn.Linear(3, 2)

@@ -5,6 +5,7 @@ The program's changes are undone before the function runs, whose changes stay.
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -34,24 +35,18 @@ ROUNDING: Final = {
 }
 
 
-class Checked(NamedTuple):
-    """What a check has found: what the function returned, and how the program differs."""
-
-    answer: Any
-    differences: list[str]
-
-
 def check(
     replay: Replay, function: Callable[[], Any], call: Call, state: State
-) -> Checked | Failed | None:
+) -> tuple[Any, list[str]] | Failed | None:
     """Run a call by its program and then by the function, from the same state.
 
-    Returns None if the program is not for the call, and an error of the program, after which the
-    function has not run. The function's error is raised. With collectives both run apart from
-    other processes, and then the function as it is.
+    Returns what the function returned, and how the program differs; None if the program is not for
+    the call, and an error of the program, after which the function has not run. The function's
+    error is raised. With collectives both run apart from other processes, and then the function as
+    it is.
     """
-    before = Before(state, call.leaves)
-    with apart():
+    before, exchanges = Before(state, call.leaves), replay.recording.exchanges
+    with apart() if exchanges else nullcontext():
         try:
             given = replay.tried(call, state)
             if given is MISS:
@@ -69,10 +64,10 @@ def check(
     except CompileError as error:
         if not isinstance(error, DrawError) or before.alone:
             found.insert(0, str(error))
-    if replay.recording.exchanges:
+    if exchanges:
         before.restore()
         answer = function()
-    return Checked(answer, found)
+    return answer, found
 
 
 class _Held(NamedTuple):

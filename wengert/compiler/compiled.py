@@ -330,11 +330,12 @@ class Compiled(Generic[P, R]):
         if isinstance(found, Failed):
             return found
         self.report.checks += 1
-        if found.differences:
+        answer, differences = found
+        if differences:
             self._replays.remove(replay)
             raise CompileError(
                 f"the program of {self.report.name} differs from the function: "
-                f"{'; '.join(found.differences[:3])}. It computes with what was there when it was "
+                f"{'; '.join(differences[:3])}. It computes with what was there when it was "
                 "recorded: pass what changes as an argument, or keep it in a Tensor. The program "
                 "is dropped, and what the function itself has done stays"
             )
@@ -342,7 +343,7 @@ class Compiled(Generic[P, R]):
         if replay.buffered:  # a trial is what later calls run
             replay.keep(call, replay.trial)
             self._calls = [*(replay.calls if replay.layout.plain else ()), *self._calls]
-        return found.answer
+        return answer
 
     def _drop(self, replay: Replay) -> None:
         self._replays.remove(replay)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 from wengert.compiler.compiled import Compiled, Options
 
@@ -15,27 +15,22 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+class Given(TypedDict, total=False):
+    """The options of `compile`."""
+
+    static_argnames: str | Sequence[str]
+    cache_size: int
+    torch_compile: bool | str
+    state: Any
+    strict: bool
+    check: int | None
+
+
+@overload
+def compile(function: Callable[P, R], **options: Unpack[Given]) -> Compiled[P, R]: ...
 @overload
 def compile(
-    function: Callable[P, R],
-    *,
-    static_argnames: str | Sequence[str] = (),
-    cache_size: int = 8,
-    torch_compile: bool | str = False,
-    state: Any = None,
-    strict: bool = True,
-    check: int | None = None,
-) -> Compiled[P, R]: ...
-@overload
-def compile(
-    function: None = None,
-    *,
-    static_argnames: str | Sequence[str] = (),
-    cache_size: int = 8,
-    torch_compile: bool | str = False,
-    state: Any = None,
-    strict: bool = True,
-    check: int | None = None,
+    function: None = None, **options: Unpack[Given]
 ) -> Callable[[Callable[P, R]], Compiled[P, R]]: ...
 def compile(
     function: Callable[..., Any] | None = None,

@@ -4,9 +4,7 @@ During the call, what the program takes as inputs is traced: the arrays of Tenso
 and numbers. Afterwards all of it has the values that the call has computed.
 """
 
-import builtins
 import math
-import sys
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -250,9 +248,8 @@ def _leaf(call: Call, leaf: Any, objects: dict[int, int]) -> tuple[str, Any]:
         for i, held in enumerate(call.held):
             if leaf is held.grad and leaf is held.tensor._grad:
                 return "same", Ref("grad", i)
-        if not isinstance(leaf._array, Traced):
-            return "tensor", call.output(call.trace.constant(leaf._array))
-        output = call.made(leaf)
+        traced, array = isinstance(leaf._array, Traced), leaf._array
+        output = call.made(leaf) if traced else call.output(call.trace.constant(array))
         if leaf._node is not None:
             call.tracked[output] = leaf._node
         return "tensor", output
@@ -267,12 +264,10 @@ def _leaf(call: Call, leaf: Any, objects: dict[int, int]) -> tuple[str, Any]:
         return "array", call.made(leaf)
     if id(leaf) in objects:
         return "object", objects[id(leaf)]
-    space = vars(sys.modules.get(str(getattr(leaf, "__module__", None)), builtins))
-    owner = getattr(leaf, "__self__", None)  # of a method
-    if is_plain(leaf) or id(owner) in objects or leaf is space.get(getattr(leaf, "__name__", "")):
+    if is_plain(leaf):
         return "plain", leaf
     raise TraceError(
-        f"{user_line()}: the compiled function returns a {type(leaf).__name__} that it has made, "
-        "and each replay would return the same one; return Tensors, arrays and plain values in "
+        f"{user_line()}: the compiled function returns a {type(leaf).__name__}, and each replay "
+        "would return the same one; return Tensors, arrays and plain values in "
         "lists, tuples, dicts or dataclasses"
     )

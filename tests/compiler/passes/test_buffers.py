@@ -193,6 +193,18 @@ def test_results_have_buffers_of_their_own_order(axes: tuple[int, ...], dtype: s
     check_emitted(program, emit(program, NUMPY), [[x], [x - 1], [x / 2]])
 
 
+def test_a_free_buffer_of_another_order_is_not_taken() -> None:
+    def function(x: Any) -> Any:
+        straight = wg.sum(wg.exp(x) * 2)
+        turned = wg.exp(x.mT)
+        return straight, wg.sum(turned * wg.sin(turned), axis=0), wg.sum(turned * straight)
+
+    x = np.random.default_rng(0).normal(size=(90, 90)).astype(np.float32)
+    program = _program(function, x)
+    assert len(_placed(program).buffers) == 3
+    check_emitted(program, emit(program, NUMPY), [[x], [x - 1]])
+
+
 @pytest.mark.parametrize("key", [np.s_[::2], np.s_[:, ::-1], np.s_[:, 1:3]])
 def test_results_of_parts_are_without_gaps(key: Any) -> None:
     x = np.random.default_rng(1).normal(size=(6, 4, 5))

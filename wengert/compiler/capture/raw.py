@@ -56,25 +56,16 @@ class RawArray(Traced):
             raise AttributeError(f"{type(self.inner).__name__!r} object has no attribute {name!r}")
         raise _refused(f"{name} is asked of a raw array")
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name not in ("inner", "level", "trace", "value"):
-            raise _refused(f"{name} of a raw array is set")
-        object.__setattr__(self, name, value)
-
     def __len__(self) -> int:
         return len(self.inner)
 
-    def __setitem__(self, key: Any, value: Any) -> None:
-        raise _refused("a raw array is changed in place")
-
-    __delitem__ = __setitem__
-
     def values(self, *_: Any) -> Any:
-        raise _refused("elements of a raw array are read, or copied")
+        raise _refused("elements of a raw array are read, written or copied")
 
     __array__ = __bool__ = __complex__ = __contains__ = __float__ = __format__ = __hash__ = values  # type: ignore[assignment]
     __index__ = __int__ = __reduce__ = __reduce_ex__ = __repr__ = __round__ = __str__ = values
-    __dlpack__ = __getitem__ = __iter__ = __copy__ = __deepcopy__ = values
+    __dlpack__ = __getitem__ = __setitem__ = __delitem__ = values
+    __iter__ = __copy__ = __deepcopy__ = values
 
 
 def _refused(what: str) -> TraceError:
