@@ -180,18 +180,14 @@ def record(
     try:
         return _recorded(call), weakref.ref(call.trace)
     except Exception as error:
-        unrolled = [x for x in call.trace.refused if isinstance(x, UnrollError)]
-        if not unrolled:
+        if not any(isinstance(x, UnrollError) for x in call.trace.refused):
             if call.trace.refused and not isinstance(error, TraceError):
                 raise call.trace.refused[0] from error
             raise
-        why = str(unrolled[0])
     finally:
         call.undo()
         call.trace.refused.clear()  # whose tracebacks keep what the call has made
-    found, trace = record(function, state, layout, leaves, loops=False)
-    found.unrolled = why
-    return found, trace
+    return record(function, state, layout, leaves, loops=False)
 
 
 def _recorded(call: Call) -> Recording:

@@ -28,8 +28,6 @@ class Report:
         """Count a recording; ``unseen`` is what the walk has not looked into."""
         self.recordings += 1
         self.reasons.append(f"{why}: {several(len(recording.program.instructions), 'instruction')}")
-        if recording.unrolled:
-            self.note(f"scans are unrolled: {recording.unrolled}")
         for text in unseen:
             self.note(f"not looked into: {text}")
 

@@ -22,13 +22,12 @@ def scan(
     xs: Any = None,
     length: int | None = None,
     *,
-    reverse: bool = False,
     checkpoint: bool | int = False,
 ) -> tuple[Any, Any]:
     """Call ``state, y = f(state, x)`` for each member ``x`` of a first axis.
 
-    It is a Python loop, whose results are stacked. Inside `wengert.compile` the step is recorded
-    once, and the program has a loop. What the step closes over is differentiated, too.
+    It is a Python loop. Inside `wengert.compile` the step is recorded once, and the program has a
+    loop. What the step closes over is differentiated, too.
 
     Raises `ValueError` if there are no steps, if lengths differ, or if structures, shapes or dtypes
     change from step to step; `TypeError` if ``f`` does not return a pair.
@@ -40,11 +39,9 @@ def scan(
     state : tree
         Of Tensors, arrays or numbers, of the dtypes that steps return.
     xs : tree, optional
-        Of Tensors or arrays with a first axis of one length.
+        Of Tensors or arrays with a first axis of one length. `wengert.flip` reverses them.
     length : int, optional
         The number of steps, where there are no ``xs``.
-    reverse : bool
-        Whether the loop begins with the last members. Results keep their places.
     checkpoint : bool or int
         Whether the backward pass computes steps again, in segments of so many; True stands for the
         root of their number.
@@ -63,70 +60,49 @@ def scan(
     (tensor(6.), tensor([ 1.,  9., 36.]))
     """
     check_function(f, "scan")
-    leaves, structure = _flat(state)
-    members, rows = _flat(xs)
-    if not all(x.ndim for x in members):
-        raise ValueError("scan: a leaf of xs has no axis; close over what each step takes")
-    lengths = {x.shape[0] for x in members} | ({index(length)} if length is not None else set())
+    (leaves, structure), (members, rows) = _flat(state), _flat(xs)
+    lengths = {x.shape[0] if x.ndim else 0 for x in members}
+    lengths |= set() if length is None else {index(length)}
     if len(lengths) != 1 or min(lengths) < 1:
         raise ValueError(
             "scan takes xs with first axes of one length, or a length, which is at least 1, and "
             f"found {sorted(lengths)}"
         )
+    if checkpoint < 0:
+        raise ValueError(f"scan: checkpoint={checkpoint} is no number of steps")
     (count,) = lengths
-    if reverse:
-        members = [ops.flip(x, axis=0) for x in members]
-    step = _Step(f, structure, rows, leaves)
+    known: dict[str, Any] = {"the state": (structure, _kinds(leaves))}
+
+    def step(leaves: Sequence[Tensor], members: Sequence[Tensor]) -> Any:
+        # New Tensors, which a step may change in place.
+        given = structure.unflatten([with_node(x._array, x._node) for x in leaves])
+        returned: Any = f(given, rows.unflatten(members))
+        if not isinstance(returned, tuple) or len(returned) != 2:
+            what = type(returned).__name__
+            raise TypeError(f"the step of a scan should return a pair (state, y), not a {what}")
+        found = [_flat(tree) for tree in returned]
+        for name, (leaves, tree) in zip(("the state", "y"), found, strict=True):
+            now = tree, _kinds(leaves)
+            if now != (before := known.setdefault(name, now)):
+                raise ValueError(
+                    f"scan: {name} of a step is {now[0]} with {now[1]}, and {before[0]} with "
+                    f"{before[1]} before it. It has one structure, and leaves of one shape and "
+                    "dtype: begin with such a state (wg.astype, wg.broadcast_to)"
+                )
+        return found[0][0], found[1][0]
+
     loop = None if checkpoint else looping.get()
     done = None if loop is None else loop(step, leaves, members, count)
     if done is None:
         size = math.isqrt(count - 1) + 1 if checkpoint is True else int(checkpoint)
-        leaves, found = _run(step, leaves, members, count, size)
-        done = leaves, [ops.stack(parts, axis=0) for parts in zip(*found, strict=True)]
-    leaves, ys = done
-    if reverse:
-        ys = [ops.flip(y, axis=0) for y in ys]
-    return structure.unflatten(leaves), step.results.unflatten(ys)
+        last, found = _run(step, leaves, members, count, size)
+        done = last, [ops.stack(parts, axis=0) for parts in zip(*found, strict=True)]
+    return structure.unflatten(done[0]), known["y"][0].unflatten(done[1])
 
 
 def _flat(tree: Any) -> tuple[list[Tensor], TreeDef]:
     leaves, structure = tree_flatten(tree)
     return [wrapped(x) if hasattr(x, "dtype") else ops.asarray(x) for x in leaves], structure
-
-
-class _Step:
-    """A step on leaves, whose kinds stay the same."""
-
-    results: TreeDef  # of what each step gives beside the state, once there was one
-
-    def __init__(
-        self, f: Callable[..., Any], state: TreeDef, rows: TreeDef, leaves: Sequence[Tensor]
-    ) -> None:
-        self.f, self.state, self.rows = f, state, rows
-        self.known = {"the state": (state, _kinds(leaves))}
-
-    def __call__(
-        self, leaves: Sequence[Tensor], members: Sequence[Tensor]
-    ) -> tuple[list[Tensor], list[Tensor]]:
-        # New Tensors, which a step may change in place.
-        state = self.state.unflatten([with_node(x._array, x._node) for x in leaves])
-        returned = self.f(state, self.rows.unflatten(members))
-        if not isinstance(returned, tuple) or len(returned) != 2:
-            what = type(returned).__name__
-            raise TypeError(f"the step of a scan should return a pair (state, y), not a {what}")
-        found = []
-        for name, tree in zip(("the state", "y"), returned, strict=True):
-            leaves, structure = _flat(tree)
-            now = structure, _kinds(leaves)
-            if now != (known := self.known.setdefault(name, now)):
-                raise ValueError(
-                    f"scan: {name} of a step is {now[0]} with {now[1]}, and {known[0]} with "
-                    f"{known[1]} before it. It has one structure, and leaves of one shape and "
-                    "dtype: begin with such a state (wg.astype, wg.broadcast_to)"
-                )
-            found.append(leaves)
-        self.results = structure
-        return found[0], found[1]
 
 
 def _kinds(leaves: Sequence[Tensor]) -> list[str]:

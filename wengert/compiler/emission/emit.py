@@ -68,11 +68,13 @@ def emit(program: Program, backend: Backend | None, *, name: str = "step") -> Em
     return Emitted(source, function, dict(writer.speller.bound))
 
 
-def _placed(program: Program, backend: Backend | None) -> tuple[Program, Program]:
+def _placed(
+    program: Program, backend: Backend | None, carried: int | None = None
+) -> tuple[Program, Program]:
     """The program with memory for its results, and before that."""
     library = backend.name if backend is not None else ""
     if backend is None or not backend.immutable:
-        program = copy_outputs(program, partial(_copying, backend))
+        program = copy_outputs(program, partial(_copying, backend), carried)
     calls = program
     if library == "cupy":
         program = fused(program)
@@ -152,33 +154,36 @@ class _Writer:
 
     def _loop(self, loop: Loop, results: Sequence[Value]) -> list[list[str]]:
         """The function of a loop, by JAX's own there, and what stands before it."""
-        jax = self.backend is not None and self.backend.name == "jax"
-        body, arrays = (loop.body, ()) if jax else loop.in_place(results)
-        inner = _Writer(_placed(body, self.backend)[0], self.backend, "loop", self)
+        body, _ = _placed(loop.body, self.backend, loop.carried)
+        inner = _Writer(body, self.backend, "loop", self)
         self.speller.called(loop, inner.name)
         parts, lines, after = inner.parts()
-        names, n = [inner.known[x] for x in body.inputs], loop.carried
+        names, n, new = [inner.known[x] for x in loop.body.inputs], loop.carried, self.names.new
         state, rows = names[:n], names[n : n + loop.rows]
-        text = folded(f"def {inner.name}({', '.join(names[: len(names) - len(arrays)])}):")
-        if jax:
-            step, whole, part = (self.names.new(x) for x in ("body", "carried", "members"))
-            text.append(f"    def {step}({whole}, {part}):")
+        lines = [f"    {line}" for line in lines]
+        if self.backend is not None and self.backend.name == "jax":
+            step, whole, part = (new(x) for x in ("body", "carried", "members"))
+            text = [f"    def {step}({whole}, {part}):"]
             text += [f"        {_tuple(x)} = {y}" for x, y in ((state, whole), (rows, part)) if x]
-            text += [f"    {line}" for line in lines]
-            text.append(f"        return {_tuple(after[:n])}, {_tuple(after[n:])}")
+            text += [*lines, f"        return {_tuple(after[:n])}, {_tuple(after[n:])}"]
             scan = f"{self.speller.module('jax', 'jax')}.lax.scan({step}, {_tuple(state)}, "
             text.append(
                 f"    {whole}, {part} = {scan}{_tuple(rows)}, {loop.count}, {loop.reverse})"
             )
-            return [*parts, [*text, f"    return (*{whole}, *{part})"]]
-        *made, t = names[len(names) - len(arrays) :]
-        text += [f"    {x} = {self._empty(y)}" for x, y in zip(made, arrays, strict=False)]
-        order = f"range({loop.count})"
-        text.append(f"    for {t} in {f'reversed({order})' if loop.reverse else order}:")
-        text += [f"    {line}" for line in lines]
-        carried = f"        {', '.join(state)} = {', '.join(after)}"
-        text.append(carried if state else "        pass")
-        return [*parts, [*text, *tupled("    return ", [*state, *made])]]
+            answer = [f"*{whole}", f"*{part}"]
+        else:
+            wholes, made, t = [new(x) for x in rows], [new("y") for _ in results], new("t")
+            text = [f"    {x} = {self._empty(y)}" for x, y in zip(made, results, strict=True)]
+            order = f"range({loop.count})"
+            text.append(f"    for {t} in {f'reversed({order})' if loop.reverse else order}:")
+            pairs = zip(rows, wholes, strict=True)
+            text += [*[f"        {x} = {y}[{t}, ...]" for x, y in pairs], *lines]
+            text += [f"        {y}[{t}] = {x}" for x, y in zip(after[n:], made, strict=True)]
+            carried = f"        {', '.join(state)} = {', '.join(after[:n])}"
+            text.append(carried if state else "        pass")
+            names[n : n + loop.rows], answer = wholes, [*state, *made]
+        head = folded(f"def {inner.name}({', '.join(names)}):")
+        return [*parts, [*head, *text, *tupled("    return ", answer)]]
 
     def _empty(self, x: Value) -> str:
         shape, dtype = (self.speller.literal(part, {}) for part in (x.shape, x.dtype))

@@ -22,7 +22,6 @@ from wengert.compiler.cupy import Kernel
 from wengert.compiler.facts import facts_of, row_of
 from wengert.compiler.libraries import library_of
 from wengert.compiler.passes.forms import Method, form
-from wengert.compiler.passes.loops import load, store
 from wengert.compiler.program import Instruction, Value
 
 __all__ = [
@@ -246,10 +245,6 @@ class Speller:
         """The call as an operator; None if the operator may differ."""
         found = row_of(step.name)
         symbol = facts_of(found).symbol
-        if step.function is load:  # an array, also of no axes
-            return f"{operands[0]}[{operands[1]}{', ...' * (not step.result.shape)}]"
-        if step.function is store:
-            return f"{operands[0]}[{operands[1]}] = {operands[2]}"
         if step.name.startswith("number.") and symbol is not None:
             if len(operands) == 1:
                 return f"{symbol}{operands[0]}"

@@ -80,8 +80,10 @@ def liveness(program: Program) -> Liveness:
     return Liveness(held, last, escaping)
 
 
-def copy_outputs(program: Program, copy: Callable[[Value, Value], Instruction]) -> Program:
-    """Copy outputs that may be views of an input, of a constant or of another output.
+def copy_outputs(
+    program: Program, copy: Callable[[Value, Value], Instruction], count: int | None = None
+) -> Program:
+    """Copy outputs, or the first, that may be views of an input, a constant or another output.
 
     A copy is taken right after the value is computed, so that its memory may be reused. ``copy``
     makes the instruction that copies one value to another.
@@ -90,7 +92,7 @@ def copy_outputs(program: Program, copy: Callable[[Value, Value], Instruction]) 
     taken = {*program.inputs, *program.constants}
     outputs = list(program.outputs)
     copies: dict[Value, list[Instruction]] = {}
-    for at, x in enumerate(outputs):
+    for at, x in enumerate(outputs[:count]):
         if not isinstance(x, Value) or x.shape is None:
             continue
         if taken.isdisjoint(held[x]):
