@@ -23,8 +23,9 @@ from wengert.testing.backends import installed_backends
 # The default profile runs the same examples every time, so that a failure is a change's doing. They
 # come from a seed: `derandomize` would read the source of each test's function again for each case,
 # which takes as long as five examples of a small function. The quick choice takes half of
-# them, `--hypothesis-profile=thorough` five times as many; `--hypothesis-profile=wide` looks
-# further, at many more, which are new each time.
+# them, `--hypothesis-profile=thorough` five times as many; `few` is for what runs the same tests on
+# another library or version. `--hypothesis-profile=wide` looks further, at many more, which are new
+# each time.
 SEED = "20"
 settings.register_profile(
     "ci",
@@ -36,6 +37,7 @@ settings.register_profile(
     print_blob=True,
 )
 settings.register_profile("quick", settings.get_profile("ci"), max_examples=4)
+settings.register_profile("few", settings.get_profile("ci"), max_examples=2)
 settings.register_profile("thorough", settings.get_profile("ci"), max_examples=40)
 settings.register_profile("wide", settings.get_profile("ci"), max_examples=400)
 settings.load_profile("ci")
@@ -73,8 +75,9 @@ SAMPLED = {"array_api_strict": 6, "cupy": 6, "dask": 32, "torch": 6, "jax": 16}
 QUICK = {"numpy": 10, "array_api_strict": 40, "": 10}
 FEW = 24
 #: On these, every so manieth test has a case: in the quick choice, where all libraries run, and
-#: where whole rooms run on one. A call takes a hundred times as long on dask and JAX as on NumPy.
-SOME = {"quick": {"array_api_strict": 3}, "all": {"dask": 8}, "one": {"dask": 2, "jax": 2}}
+#: where whole rooms run on one. A call takes a hundred times as long on dask and JAX as on NumPy:
+#: beside these tests, a sample of the cases of each runs there.
+SOME = {"quick": {"array_api_strict": 3}, "all": {"dask": 8}, "one": {"dask": 4, "jax": 5}}
 #: So that each test has a case on one of them at least.
 SECOND = "jax"
 
@@ -160,6 +163,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("backend")
         if name in ("cupy", "numpy"):
             item.add_marker(name)
+        if not name and {"torch", "jax"} & {*map(str, _parameters_of(item))}:
+            item.add_marker("oracle")  # or no step of CI would run it
         if SIMULATED in (config.getoption("wengert_backends") or ""):
             item.add_marker(pytest.mark.skip(reason="no wheel of CuPy is installed"))
         if name == "cupy" and "linalg.eig" in item.nodeid.replace("vals", "") and _lacks_eig():
@@ -167,7 +172,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         # Each test has one case at least, so that none is forgotten, but where only some have.
         test = item.nodeid.partition("[")[0], name
         turn = crc32(test[0].encode()) + (name == SECOND)
-        first = test not in begun and not turn % some.get(name, 1)
+        always = item.get_closest_marker("whole") is not None
+        first = test not in begun and (always or not turn % some.get(name, 1))
         out = lacks_oracles and item.get_closest_marker("oracle") is not None
         out = out or bool(only and not walking.concerns(item, only))
         if quick:
@@ -220,12 +226,15 @@ def _backend_of(item: pytest.Item) -> str:
     return item.callspec.params["wengert_backend"].partition(":")[0] if taken else ""
 
 
+def _parameters_of(item: pytest.Item) -> list[object]:
+    return [*item.callspec.params.values()] if hasattr(item, "callspec") else []
+
+
 def _is_for_later(item: pytest.Item) -> bool:
     """Whether the quick choice leaves a test out: it is slow, or takes another library."""
-    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
     others = SAMPLED.keys() - QUICK.keys()
     return any(map(item.get_closest_marker, ("slow", "oracle"))) or any(
-        isinstance(value, str) and value in others for value in parameters
+        isinstance(value, str) and value in others for value in _parameters_of(item)
     )
 
 

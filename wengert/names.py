@@ -524,7 +524,7 @@ KEYWORDS: Final = {
             "which is of averages over batches: leave it out, or call batch_norm",
         ),
         "enable_gqa": "which repeats heads: leave it out, and call wg.repeat of keys and values",
-        "ceil_mode": "which adds a last window: leave it out, or pad by wg.nn.functional.pad",
+        "ceil_mode": "which adds a last window: leave it out, or pad first, for maxima with -inf",
         "return_indices": "which gives positions: leave it out, or take wg.argmax of each window",
         "divisor_override": "which divides sums: multiply the result by the window's size over it",
         "recompute_scale_factor": "which makes scales of the result's size: give size= instead",

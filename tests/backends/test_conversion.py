@@ -50,39 +50,25 @@ def test_buffers(backend: Backend) -> None:
 
 @pytest.mark.parametrize("target", OTHERS)
 def test_to_backend_is_differentiated(backend: Backend, target: str) -> None:
-    x = wg.tensor([1.0, 2.0, 3.0], requires_grad=True)
-    moved = (x * 2).to_backend(target)
-    assert moved.backend.name == target
-    assert moved.dtype is wg.float32
-    np.testing.assert_array_equal(moved.detach().numpy(), [2.0, 4.0, 6.0])
-    wg.sum(moved * moved).backward()
-    assert x.grad is not None
-    assert x.grad.backend is backend
-    np.testing.assert_array_equal(x.grad.numpy(), [8.0, 16.0, 24.0])
-
-
-@pytest.mark.parametrize("target", OTHERS)
-def test_a_value_may_go_two_ways_at_once(backend: Backend, target: str) -> None:
+    """Here a value goes two ways at once."""
     x = wg.tensor([1.0, 2.0], requires_grad=True)
     y = x * 3
-    loss = wg.sum(y.to_backend(target) ** 2).to_backend(backend.name) + wg.sum(y)
+    moved = y.to_backend(target)
+    assert (moved.backend.name, moved.dtype) == (target, wg.float32)
+    np.testing.assert_array_equal(moved.detach().numpy(), [3.0, 6.0])
+    loss = wg.sum(moved**2).to_backend(backend.name) + wg.sum(y)
     (g,) = wg.autograd.grad(loss, x, create_graph=True)
+    assert g.backend is backend
     np.testing.assert_array_equal(g.detach().numpy(), [21.0, 39.0])
     (h,) = wg.autograd.grad(wg.sum(g), x)
     np.testing.assert_array_equal(h.numpy(), [18.0, 18.0])
 
 
-def test_to_backend_without_a_move_is_the_tensor_itself(backend: Backend) -> None:
-    x = wg.ones(2)
-    assert x.to_backend(backend.name) is x
-    assert x.to_device(x.device) is x
-    with pytest.raises(wg.BackendError, match="no backend 'nosuch'"):
-        x.to_backend("nosuch")
-
-
 def test_to_takes_dtypes_devices_and_tensors(backend: Backend) -> None:
     x = wg.tensor([1.0, 2.0], requires_grad=True)
-    assert x.to(wg.float32) is x
+    assert x.to_backend(backend.name) is x.to_device(x.device) is x.to(wg.float32) is x
+    with pytest.raises(wg.BackendError, match="no backend 'nosuch'"):
+        x.to_backend("nosuch")
     assert x.to("float32", copy=True) is not x
     for y in (x.to(wg.float64), x.to("float64"), x.to(dtype=np.float64), x.double()):
         assert y.dtype is wg.float64
@@ -199,13 +185,8 @@ def test_copy(backend: Backend) -> None:
         wg.asarray(t, dtype=wg.float64, copy=False)
     with pytest.raises(ValueError, match="copy"):
         wg.asarray([1.0], copy=False)
-    try:
-        shared = wg.asarray(values, copy=False)
-    except ValueError as error:
-        assert "copy" in str(error)  # noqa: PT017
-        assert backend.name not in ("numpy", "torch", "array_api_strict")
-    else:
-        assert np.shares_memory(shared.numpy(), values)
+    if backend.name in ("numpy", "torch", "array_api_strict"):
+        assert np.shares_memory(wg.asarray(values, copy=False).numpy(), values)
 
 
 def _loaded(a: Any) -> Any:
@@ -215,17 +196,14 @@ def _loaded(a: Any) -> Any:
     return module.w
 
 
-def _filled(x: wg.Tensor, key: Any, a: Any) -> wg.Tensor:
-    x[key] = a
+def _filled(a: Any) -> wg.Tensor:
+    x = _x()
+    x[:] = a
     return x
 
 
-def _squares(x: Any) -> Any:
-    return wg.sum(x * x)
-
-
-def _x() -> wg.Tensor:
-    return wg.asarray([1.0, 2.0, 3.0], dtype=wg.float64)
+_squares = lambda x: wg.sum(x * x)
+_x = lambda: wg.asarray([1.0, 2.0, 3.0], dtype=wg.float64)
 
 
 #: By which an array comes in: those that convert any library's, and those that take the backend's.
@@ -253,7 +231,7 @@ TAKING: dict[str, Any] = {
     "where": lambda a: wg.where(_x() > 1, a, _x()),
     "stack": lambda a: wg.stack([_x(), a]),
     "NumPy's": lambda a: np.stack([_x(), a]),
-    "set": lambda a: _filled(_x(), slice(None), a),
+    "set": _filled,
     "mse_loss": lambda a: wg.nn.functional.mse_loss(_x(), a),
     "grad": wg.grad(_squares),
     "grad of another": lambda a: wg.grad(lambda x, y: wg.sum(x * y))(np.ones(3), a),
@@ -263,12 +241,16 @@ TAKING: dict[str, Any] = {
 }
 
 
+def _doors(backend: Backend) -> dict[str, Any]:
+    return {**CONVERTING, **(TAKING if backend.name == "numpy" else {})}
+
+
 def test_no_mask_is_lost(backend: Backend) -> None:
     masked = np.ma.masked_array([1.0, 2.0, 3.0], mask=[0, 1, 0])
     whole = np.ma.masked_array([1.0, 2.0, 3.0])
     wrong: list[Any] = []
     refused = (TypeError, RuntimeError)  # the latter collects what a state lacks
-    for name, door in {**CONVERTING, **(TAKING if backend.name == "numpy" else {})}.items():
+    for name, door in _doors(backend).items():
         try:
             answer = door(masked)
         except refused as error:
@@ -286,16 +268,12 @@ def test_no_mask_is_lost(backend: Backend) -> None:
 
 def test_every_door_takes_the_other_byte_order(backend: Backend) -> None:
     usual = np.asarray([1.0, 2.0, 3.0])
-    for name, door in {**CONVERTING, **(TAKING if backend.name == "numpy" else {})}.items():
-        for got, expected in zip(
-            wg.func.tree_leaves(door(usual.astype(">f8"))),
-            wg.func.tree_leaves(door(usual)),
-            strict=True,
-        ):
+    for name, door in _doors(backend).items():
+        both = (wg.func.tree_leaves(door(x)) for x in (usual.astype(">f8"), usual))
+        for got, expected in zip(*both, strict=True):
             assert got.dtype == expected.dtype, name
-            np.testing.assert_array_equal(
-                wg.asarray(got).detach().numpy(), wg.asarray(expected).detach().numpy(), name
-            )
+            found, right = (wg.asarray(x).detach().numpy() for x in (got, expected))
+            np.testing.assert_array_equal(found, right, name)
     if backend.name == "numpy":
         order = np.asarray([2, 0], dtype=">i8")
         np.testing.assert_array_equal(_x()[order].numpy(), [3.0, 1.0])

@@ -5,8 +5,6 @@ import functools
 import operator
 import pickle
 import runpy
-import subprocess
-import sys
 import textwrap
 import threading
 from collections.abc import Callable, Iterator
@@ -25,6 +23,7 @@ from backend_check.checks import MODES, chapter, names
 from backend_check.comparisons import DRAWING, UNSET, UP_TO_PHASE, difference
 from tests import simulated_cupy
 from tests.compiler.test_checking import swapped
+from tests.scripts import python
 from wengert import nn, optim
 from wengert.compiler import replay as replays
 from wengert.compiler.capture.errors import CompileError
@@ -337,8 +336,4 @@ def test_one_device_costs_nothing() -> None:
             wg.sum(wg.exp(x)).backward()
             assert abs(x.grad[0].item() - 2.718281828) < 1e-6
     """
-    program = simulated_cupy.preamble() + textwrap.dedent(program)
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    python("-c", simulated_cupy.preamble() + textwrap.dedent(program))

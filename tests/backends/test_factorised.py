@@ -114,19 +114,12 @@ def test_a_saved_program_solves(tmp_path: Any) -> None:
         np.testing.assert_array_equal(found, own.numpy())
 
 
-def test_large_matrices_are_not_kept(counted: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(factorised, "LARGEST", N * N - 1)
+def test_large_matrices_are_numpys_and_all_without_scipy(counted: list[Any]) -> None:
     x, y = matrix(), RNG.normal(size=N)
-    np.testing.assert_array_equal(factorised.solve(x, y), np.linalg.solve(x, y))
+    for name, value in (("LARGEST", N * N - 1), ("_functions", lambda char: None)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(factorised, name, value)
+            np.testing.assert_array_equal(factorised.solve(x, y), np.linalg.solve(x, y))
     assert not counted
-
-
-def test_without_scipy_it_is_numpys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(factorised, "_functions", lambda char: None)
-    x, y = matrix(), RNG.normal(size=N)
-    np.testing.assert_array_equal(factorised.solve(x, y), np.linalg.solve(x, y))
-
-
-def test_a_singular_matrix_is_numpys_error() -> None:
     with pytest.raises(np.linalg.LinAlgError, match="Singular"):
         factorised.solve(np.zeros((N, N)), np.ones(N))

@@ -1,26 +1,14 @@
 """Importing Wengert, and a first gradient, import NumPy and no other library."""
 
-import subprocess
-import sys
-
 import pytest
 
+from tests.scripts import python
+
+#: The last has 50 modules of the standard library.
 OTHERS = [
-    "torch",
-    "jax",
-    "jaxlib",
-    "dask",
-    "cupy",
-    "scipy",
-    "hypothesis",
-    "pytest",
-    "array_api_strict",
-    "array_api_compat",
-    "tqdm",
-    "matplotlib",
-    "safetensors",
-    "sklearn",
-    "importlib.metadata",  # 50 modules of the standard library
+    *("torch", "jax", "jaxlib", "dask", "cupy", "scipy", "hypothesis", "pytest", "tqdm"),
+    *("array_api_strict", "array_api_compat", "matplotlib", "safetensors", "sklearn"),
+    "importlib.metadata",
 ]
 
 
@@ -31,8 +19,7 @@ def test_imports_numpy_and_no_other_library() -> None:
         "(x * x).sum().backward()\n"
         f"print('numpy' in sys.modules, [n for n in {OTHERS!r} if n in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "True []\n"
+    assert python("-c", code).stdout == "True []\n"
 
 
 #: Prints what the rules of a fresh process ask ``xp`` for in vain: the names after ``xp.`` in them,
@@ -74,5 +61,4 @@ assert names > 300, names
 
 @pytest.mark.slow
 def test_rules_need_nothing_that_is_imported_later() -> None:
-    done = subprocess.run([sys.executable, "-c", WALK], capture_output=True, text=True, check=True)
-    assert done.stdout == ""
+    assert python("-c", WALK).stdout == ""

@@ -1,12 +1,11 @@
 """The allocator's setting: fewer pages are faulted in, and errors are clear."""
 
 import ctypes
-import subprocess
-import sys
 
 import pytest
 
 import wengert as wg
+from tests.scripts import python
 
 FAULTS = """
 import resource, sys
@@ -28,17 +27,10 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 
 
-def faults(*arguments: str) -> int:
-    run = subprocess.run(
-        [sys.executable, "-c", FAULTS, *arguments], capture_output=True, text=True, check=True
-    )
-    return int(run.stdout)
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="the C library is not glibc")
 def test_a_process_that_keeps_memory_has_a_tenth_of_the_page_faults():
-    assert faults("keep") * 10 < faults()
+    assert int(python("-c", FAULTS, "keep").stdout) * 10 < int(python("-c", FAULTS).stdout)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """NumPy's kernels that are written here give what NumPy's functions of their names give."""
 
+import inspect
 import warnings
 from itertools import product
 from typing import Any
@@ -141,15 +142,11 @@ def test_a_kernel_gives_what_numpy_gives(name: str) -> None:
 
 
 def test_every_kernel_of_one_array_with_options_is_compared() -> None:
-    import inspect
-
     module = "wengert.backends.numpy"
     own = {name for name, kernel in KERNELS.items() if getattr(kernel, "__module__", "") == module}
     few = {"clip", "concat_arrays", "getitem", "linalg.eig", "matmul", "permute_dims", "setitem"}
-    few |= {"inverse_or_infinite"}  # compared in `tests/ops/test_matrices_at_limits.py`
     few |= {"linalg.pinv", "linalg.svd", "linalg.svdvals"}  # NumPy's, of what is finite
-    few |= {"take_along_axis"}  # compared in `test_numpy_pooling`
-    few |= {"softplus"}  # below
+    few |= {"inverse_or_infinite", "take_along_axis", "softplus"}  # compared elsewhere
     few |= {"add_part", "scatter_add", "scatter_max", "scatter_min", "unique_values", "where"}
     assert {name for name in own if inspect.isfunction(KERNELS[name])} - few <= {*OPTIONS}
 

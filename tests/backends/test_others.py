@@ -1,10 +1,8 @@
 """Libraries that are not built in: by their namespace alone, and by an entry point."""
 
 import importlib
-import os
 import pickle
 import re
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -15,6 +13,7 @@ import pytest
 
 import wengert as wg
 from tests.backends import tiny
+from tests.scripts import installed, python
 from wengert.backends import registry
 from wengert.backends.registry import backend_of, namespaces
 
@@ -34,37 +33,28 @@ def test_a_conforming_library_works_by_its_namespace_alone() -> None:
     np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-14)
 
 
-def test_its_second_derivatives_too() -> None:
+def test_its_second_derivatives_and_moves_to_a_backend() -> None:
     x = wg.Tensor(tiny.Array([1.0, 2.0]), requires_grad=True)
     (g,) = wg.autograd.grad(wg.sum(x * x * x), x, create_graph=True)
     (h,) = wg.autograd.grad(wg.sum(g), x)
     np.testing.assert_allclose(h.numpy(), [6.0, 12.0], rtol=1e-14)
-
-
-def test_it_moves_to_a_backend_and_the_gradient_back() -> None:
-    x = wg.Tensor(tiny.Array([1.0, 2.0]), requires_grad=True)
     wg.sum(x.to_backend("numpy") ** 2).backward()
     assert x.grad is not None
     assert isinstance(x.grad.array, tiny.Array)
     np.testing.assert_array_equal(x.grad.numpy(), [2.0, 4.0])
 
 
-def test_a_function_that_it_lacks_is_named() -> None:
+def test_what_it_lacks_is_named_and_it_is_not_mixed_with_others() -> None:
     x = wg.Tensor(tiny.Array([[1.0, 2.0], [3.0, 4.0]]))
-    with pytest.raises(wg.BackendError, match=r"^tests.backends.tiny has no linalg\.eig in"):
-        wg.linalg.eigvals(x)
-
-
-def test_devices_that_it_does_not_tell_are_asked_for() -> None:
-    backend = backend_of(tiny.Array([1.0]))
-    with pytest.raises(wg.BackendError, match=r"no __array_namespace_info__. Write .* devices\(\)"):
-        backend.devices()
-
-
-def test_it_is_not_mixed_with_others() -> None:
-    x = wg.Tensor(tiny.Array([1.0]))
-    with wg.use_backend("numpy"), pytest.raises(wg.BackendError, match="two backends"):
-        x + wg.ones(1, dtype=wg.float64)
+    with wg.use_backend("numpy"):
+        y = wg.ones((2, 2), dtype=wg.float64)
+    for call, message in (
+        (lambda: wg.linalg.eigvals(x), r"^tests.backends.tiny has no linalg\.eig in"),
+        (backend_of(x.array).devices, r"no __array_namespace_info__. Write .* devices\(\)"),
+        (lambda: x + y, "two backends"),
+    ):
+        with pytest.raises(wg.BackendError, match=message):
+            call()
 
 
 def test_what_is_no_array_is_refused() -> None:
@@ -77,48 +67,46 @@ def test_what_is_no_array_is_refused() -> None:
             wg.add(wg.ones(1), wrong)
 
 
+TINY = """
+from wengert.backends import Backend
+
+
+class TinyBackend(Backend):
+    name = "tiny"
+    module = "tests.backends.tiny"
+
+    def devices(self):
+        return ["tiny"]
+
+    def from_numpy(self, array, device=None):
+        return self.xp.Array(array)
+
+
+class Packed(Backend):
+    name = "packed"
+    module = "tinylib.array_api"
+    devices = TinyBackend.devices
+
+
+NAME = "tiny"
+"""
+
+
 @pytest.fixture
-def plugin(tmp_path: Path) -> dict[str, str]:
-    """An installed distribution whose entry point is a backend, in a path of its own."""
-    info = tmp_path / "tinylib-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tinylib\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(
-        "[wengert.backends]\ntiny = tiny_backend:TinyBackend\nwrong = tiny_backend:NAME\n"
-        "packed = tiny_backend:Packed\n"
-    )
-    package = tmp_path / "tinylib"
-    package.mkdir()
-    (package / "__init__.py").write_text("__version__ = '1.5'\n")
-    (package / "array_api.py").write_text("from numpy import asarray\n")
-    (tmp_path / "tiny_backend.py").write_text(
-        "from wengert.backends import Backend\n"
-        "NAME = 'tiny'\n"
-        "class TinyBackend(Backend):\n"
-        "    name = 'tiny'\n"
-        "    module = 'tests.backends.tiny'\n"
-        "    def devices(self):\n"
-        "        return ['tiny']\n"
-        "    def from_numpy(self, array, device=None):\n"
-        "        return self.xp.Array(array)\n"
-        "class Packed(Backend):\n"
-        "    name = 'packed'\n"
-        "    module = 'tinylib.array_api'\n"
-        "    def devices(self):\n"
-        "        return ['tiny']\n"
-    )
-    root = str(Path(__file__).parents[2])
-    return os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), root])}
-
-
-def run(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *arguments], env=environment, capture_output=True, text=True, timeout=60
-    )
+def plugin(tmp_path: Path) -> Path:
+    """A folder with a distribution whose entry points are backends, and no backend."""
+    names = {"tiny": "TinyBackend", "wrong": "NAME", "packed": "Packed"}
+    lines = [f"{name} = tiny_backend:{what}" for name, what in names.items()]
+    installed(tmp_path, "tinylib", "\n".join(["[wengert.backends]", *lines]))
+    (tmp_path / "tinylib").mkdir()
+    (tmp_path / "tinylib" / "__init__.py").write_text("__version__ = '1.5'\n")
+    (tmp_path / "tinylib" / "array_api.py").write_text("from numpy import asarray\n")
+    (tmp_path / "tiny_backend.py").write_text(TINY)
+    return tmp_path
 
 
 @pytest.mark.slow
-def test_an_entry_point_is_selected_by_its_name(plugin: dict[str, str]) -> None:
+def test_an_entry_point_is_selected_by_its_name(plugin: Path) -> None:
     code = (
         "import wengert as wg\n"
         "x = wg.tensor([1.0, 2.0], requires_grad=True)\n"
@@ -127,20 +115,17 @@ def test_an_entry_point_is_selected_by_its_name(plugin: dict[str, str]) -> None:
         "from tests.backends import tiny\n"
         "print(wg.Tensor(tiny.Array([1.0])).backend is x.backend)\n"
     )
-    done = run(plugin | {"WENGERT_BACKEND": "tiny"}, "-c", code)
+    done = python("-c", code, path=[plugin], WENGERT_BACKEND="tiny")
     assert done.stdout == "tests.backends.tiny [2.0, 4.0] <backend tiny>\nTrue\n", done.stderr
-    report = run(plugin | {"WENGERT_BACKEND": "tiny"}, "-m", "wengert")
-    assert "selected: tiny (WENGERT_BACKEND=tiny)" in report.stdout
-    assert re.search(r"\npacked +1\.5 +tiny\n", report.stdout)  # the version of its package
-    error = run(plugin | {"WENGERT_BACKEND": "nosuch"}, "-m", "wengert").stderr
-    assert "tiny" in error.partition("Installed: ")[2]
-
-
-@pytest.mark.slow
-def test_an_entry_point_that_is_no_backend_is_named(plugin: dict[str, str]) -> None:
-    done = run(plugin | {"WENGERT_BACKEND": "wrong"}, "-m", "wengert")
-    assert done.returncode == 1
-    assert "the entry point 'wrong' of 'wengert.backends' gave 'tiny'" in done.stderr
+    report = python("-m", "wengert", path=[plugin], WENGERT_BACKEND="tiny").stdout
+    assert "selected: tiny (WENGERT_BACKEND=tiny)" in report
+    assert re.search(r"\npacked +1\.5 +tiny\n", report)  # the version of its package
+    for name, message in (
+        ("nosuch", "Installed: .*tiny"),
+        ("wrong", "the entry point 'wrong' of 'wengert.backends' gave 'tiny'"),
+    ):
+        done = python("-m", "wengert", code=1, path=[plugin], WENGERT_BACKEND=name)
+        assert re.search(message, done.stderr), done.stderr
 
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
@@ -181,12 +166,9 @@ def test_a_library_that_is_known_and_not_installed_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "ndonnx", None)
     monkeypatch.delitem(registry._loaded, "ndonnx", raising=False)
-    monkeypatch.delitem(
-        vars(importlib.import_module("wengert.backends.ndonnx").BACKEND), "namespace", raising=False
-    )
-    monkeypatch.delitem(
-        vars(importlib.import_module("wengert.backends.ndonnx").BACKEND), "xp", raising=False
-    )
+    known = vars(importlib.import_module("wengert.backends.ndonnx").BACKEND)
+    for name in ("namespace", "xp"):
+        monkeypatch.delitem(known, name, raising=False)
     with pytest.raises(wg.BackendError, match=r"install wengert\[onnx\]"):
         wg.set_backend("ndonnx")
 

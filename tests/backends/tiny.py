@@ -23,19 +23,8 @@ class DType:
 
 
 NAMES = [
-    "bool",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "float32",
-    "float64",
-    "complex64",
-    "complex128",
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float32", "float64", "complex64", "complex128"),
 ]
 DTYPES = {np.dtype(name): DType(name) for name in NAMES}
 
@@ -124,51 +113,14 @@ def _function(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-for _name in [
-    "abs",
-    "add",
-    "astype",
-    "broadcast_to",
-    "concat",
-    "conj",
-    "cos",
-    "divide",
-    "empty",
-    "equal",
-    "exp",
-    "expand_dims",
-    "full",
-    "greater",
-    "isdtype",
-    "less",
-    "log",
-    "matmul",
-    "matrix_transpose",
-    "max",
-    "mean",
-    "multiply",
-    "negative",
-    "not_equal",
-    "ones",
-    "permute_dims",
-    "pow",
-    "real",
-    "reshape",
-    "result_type",
-    "sin",
-    "sqrt",
-    "square",
-    "squeeze",
-    "stack",
-    "subtract",
-    "sum",
-    "tanh",
-    "tril",
-    "where",
-    "zeros",
-    "zeros_like",
-    "ones_like",
-]:
+#: What it has of the standard.
+FUNCTIONS = """
+    abs add astype broadcast_to concat conj cos divide empty equal exp expand_dims full
+    greater isdtype less log matmul matrix_transpose max mean multiply negative not_equal
+    ones permute_dims pow real reshape result_type sin sqrt square squeeze stack subtract
+    sum tanh tril where zeros zeros_like ones_like
+"""
+for _name in FUNCTIONS.split():
     globals()[_name] = _function(getattr(compat, _name))
 for _name in NAMES:
     globals()[_name] = DTYPES[np.dtype(_name)]

@@ -230,16 +230,12 @@ BRACKETS = {
 SOLUTIONS: dict[str, tuple[Callable[[Any, Any], Any], list[float]]] = {
     **BRACKETS,
     "fsolve": (lambda p, l: l.fsolve(two(p), [1.0, 1.0], xtol=1e-13), [1.0, 0.5]),
-    "args": (
-        lambda p, l: l.fsolve(lambda x, a: two(a)(x), [1.0, 1.0], (p,), xtol=1e-13),
-        [1.0, 0.5],
-    ),
+    "args": (lambda p, l: l.fsolve(lambda x, a: two(a)(x), [1.0, 1.0], (p,), xtol=1e-13),
+        [1.0, 0.5]),
     "root": (lambda p, l: l.root(two(p), [1.0, 1.0], tol=1e-13).x, [1.0, 0.5]),
     "newton": (lambda p, l: l.newton(cubic(p), 2.0, tol=1e-13), [1.0, 0.5]),
-    "slope": (
-        lambda p, l: l.newton(cubic(p), 2.0, fprime=lambda x: 3 * x**2 - p[0], tol=1e-13),
-        [1.0, 0.5],
-    ),
+    "slope": (lambda p, l: l.newton(cubic(p), 2.0, fprime=lambda x: 3 * x**2 - p[0], tol=1e-13),
+        [1.0, 0.5]),
     "root_scalar": (lambda p, l: l.root_scalar(cubic(p), bracket=[0.0, 5.0]).root, [1.0, 0.5]),
     "bounded": (
         lambda p, l: (
@@ -265,10 +261,8 @@ SOLUTIONS: dict[str, tuple[Callable[[Any, Any], Any], list[float]]] = {
         ),
         [1.0, 5.0],
     ),
-    "least_squares": (
-        lambda p, l: l.least_squares(residual, [1.0, 1.0], args=(p,), **TIGHT).x,
-        [1.0, 0.1],
-    ),
+    "least_squares": (lambda p, l: l.least_squares(residual, [1.0, 1.0], args=(p,), **TIGHT).x,
+        [1.0, 0.1]),
     "soft": (
         lambda p, l: (
             l.least_squares(
@@ -277,14 +271,10 @@ SOLUTIONS: dict[str, tuple[Callable[[Any, Any], Any], list[float]]] = {
         ),
         [1.0, 0.1],
     ),
-    "leastsq": (
-        lambda p, l: l.leastsq(residual, [2.0, 1.0], (p,), xtol=1e-13, ftol=1e-13)[0],
-        [1.0, 0.1],
-    ),
-    "curve_fit": (
-        lambda p, l: l.curve_fit(model, T, p[0] * DATA + p[1] * T, ftol=1e-13)[0],
-        [1.0, 0.1],
-    ),
+    "leastsq": (lambda p, l: l.leastsq(residual, [2.0, 1.0], (p,), xtol=1e-13, ftol=1e-13)[0],
+        [1.0, 0.1]),
+    "curve_fit": (lambda p, l: l.curve_fit(model, T, p[0] * DATA + p[1] * T, ftol=1e-13)[0],
+        [1.0, 0.1]),
     "covariance": (
         lambda p, l: l.curve_fit(
             model, T, p[0] * DATA + p[1] * T, sigma=0.1 + T * p[1], ftol=1e-13
@@ -303,7 +293,7 @@ SOLUTIONS: dict[str, tuple[Callable[[Any, Any], Any], list[float]]] = {
         )[0],
         [0.1],
     ),
-}
+}  # fmt: skip
 
 
 def prey(t: Any, y: Any, p: Any) -> Any:
@@ -342,20 +332,16 @@ ODES: dict[str, tuple[Callable[[Any, Any], Any], list[float]]] = {
         ).y[:, -1],
         [1.1, 0.7],
     ),
-    "y0": (
-        lambda p, l: l.solve_ivp(prey, (0, 1), p, args=([1.0, 0.5],), **LIMITS).y[:, -1],
-        [1.1, 0.7],
-    ),
+    "y0": (lambda p, l: l.solve_ivp(prey, (0, 1), p, args=([1.0, 0.5],), **LIMITS).y[:, -1],
+        [1.1, 0.7]),
     "t_span": (
         lambda p, l: l.solve_ivp(prey, (p[0], p[1]), [1.0, 0.5], args=([1.1, 0.7],), **LIMITS).y[
             :, -1
         ],
         [0.1, 1.2],
     ),
-    "t_eval": (
-        lambda p, l: l.solve_ivp(lambda t, y: -y * t, (0, 2), [1.0], t_eval=p, **LIMITS).y,
-        [0.3, 1.2],
-    ),
+    "t_eval": (lambda p, l: l.solve_ivp(lambda t, y: -y * t, (0, 2), [1.0], t_eval=p, **LIMITS).y,
+        [0.3, 1.2]),
     "backwards": (
         lambda p, l: (
             l.solve_ivp(
@@ -382,25 +368,17 @@ ODES: dict[str, tuple[Callable[[Any, Any], Any], list[float]]] = {
         )[-1, 1:],
         [1.1, 0.7],
     ),
-    "quad": (
-        lambda p, l: l.quad(lambda x, a: np.exp(-a * x) * p[1] * x, 0, 2, (p[0],))[0],
-        [1.1, 0.7],
-    ),
-    "infinite": (
-        lambda p, l: l.quad(lambda x: np.exp(-p[0] * (x - p[1]) ** 2), -np.inf, np.inf)[0],
-        [1.1, 0.7],
-    ),
-    "half": (
-        lambda p, l: l.quad(lambda x: np.exp(-p[0] * (x - p[1]) ** 2), -np.inf, p[1] ** 2)[0],
-        [1.1, 0.7],
-    ),
+    "quad": (lambda p, l: l.quad(lambda x, a: np.exp(-a * x) * p[1] * x, 0, 2, (p[0],))[0],
+        [1.1, 0.7]),
+    "infinite": (lambda p, l: l.quad(lambda x: np.exp(-p[0] * (x - p[1]) ** 2), -np.inf, np.inf)[0],
+        [1.1, 0.7]),
+    "half": (lambda p, l: l.quad(lambda x: np.exp(-p[0] * (x - p[1]) ** 2), -np.inf, p[1] ** 2)[0],
+        [1.1, 0.7]),
     "far": (lambda p, l: l.quad(lambda x: p[1] * np.exp(-p[0] * x), p[0], np.inf)[0], [1.1, 0.7]),
     "ends": (lambda p, l: l.quad(lambda x: np.exp(-x), p[1], p[0])[0], [0.4, 1.7]),
-    "singular": (
-        lambda p, l: l.quad(lambda x: p[0] * np.log(x) / np.sqrt(x + p[1]), 0, 1)[0],
-        [1.1, 0.7],
-    ),
-}
+    "singular": (lambda p, l: l.quad(lambda x: p[0] * np.log(x) / np.sqrt(x + p[1]), 0, 1)[0],
+        [1.1, 0.7]),
+}  # fmt: skip
 
 
 #: Rows whose keys are not the functions' names.

@@ -135,55 +135,43 @@ def close(xs: list[Any], ys: list[Any]) -> None:
 
 #: Programs for each backend and dtype, which the thorough profile doubles.
 COUNTS = {"numpy": (100, 40), "torch": (15, 6), "array_api_strict": (12, 6), "jax": (2, 2)}
-#: Where the backward pass of a program is: within its value, or in a loss, inside or outside.
-WAYS = ("in the value", "inside", "outside")
 
 
-def _loss(function: Any, inputs: list[Any]) -> Any:
+def _backward(made: Seasoned, *inputs: Any) -> Any:
     """A loss of a program, whose backward pass adds to the inputs' ``.grad``."""
-    value = wg.sum(wg.real(function(*inputs)) + sum(wg.sum(wg.real(x)) for x in inputs))
+    value = wg.sum(wg.real(made.value(*inputs)) + sum(wg.sum(wg.real(x)) for x in inputs))
     value.backward()
     return value
 
 
-def _answer(made: Seasoned, function: Any, way: str, inputs: list[Any]) -> list[Any]:
-    """What a program gives, compiled or not, and the gradients that it leaves."""
-    if way == "in the value":
-        return list(function(*inputs))
-    value = _loss(function, inputs) if way == "outside" else function(inputs)
-    return [value, *[x.grad for x in inputs]]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("backward", [False, True])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
-def test_compiled(backend: Backend, dtype: str, way: str) -> None:
-    """`wg.compile`: two replays, whose results stay, with a backward pass on the way."""
+def test_compiled(backend: Backend, dtype: str, backward: bool) -> None:
+    """`wg.compile`: two replays, whose results stay, and the gradients that they leave."""
     many, few = COUNTS.get(backend.name, (2, 2))
     number = examples(many if dtype == "float64" else few)
-    rounded = dtype == "complex128" or backend.name == "jax"
-    same = close if rounded else equal
+    same = close if dtype == "complex128" or backend.name == "jax" else equal
 
-    @settings(max_examples=number if way == WAYS[0] else max(1, number // 2))
+    @settings(max_examples=max(1, number // 2) if backward else number)
     @given(_seasoned("complex128" if dtype == "complex128" else "float64"))
     def run(made: Seasoned) -> None:
-        functions = {
-            "in the value": made,
-            "inside": partial(_loss, made.value),
-            "outside": made.value,
-        }
-        function, found = functions[way], []
-        step = wg.compile(function)
-        there, here = (tensors(backend, points(made, dtype)[0]) for _ in range(2))
+        function = partial(_backward, made) if backward else made
+        step, found = wg.compile(function), []
+        first = points(made, dtype)[0]
+        there, here = tensors(backend, first), tensors(backend, first)
         for point in points(made, dtype):
             for x, value in zip((*there, *here), (*point, *point), strict=True):
                 x._array = backend.from_numpy(value.copy())
-            eager = arrays(_answer(made, function, way, there), backend)
-            answer = _answer(made, step, way, here)
-            same(eager, arrays(answer, backend))
+            eager, answer = function(*there), step(*here)
+            eager, answer = ((x,) if backward else x for x in (eager, answer))
+            found.append((arrays(eager, backend), answer))
             equal(point, arrays(here, backend))
-            found.append((eager, answer if way == WAYS[0] else answer[:1]))
-        for eager, answer in found:
-            same(eager[: len(answer)], arrays(answer, backend))
+            if backward:
+                grads = [[x.grad for x in inputs] for inputs in (there, here)]
+                same(*[arrays(each, backend) for each in grads])
+        for expected, answer in found:
+            same(expected, arrays(answer, backend))
+        assert "eagerly" not in str(step.report), step.report
 
     run()

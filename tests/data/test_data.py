@@ -77,12 +77,6 @@ DATASETS = {
 }
 
 
-def test_a_dataset_of_one_array() -> None:
-    dataset = data.TensorDataset(ROWS)
-    assert len(dataset) == 10
-    np.testing.assert_array_equal(dataset[3], ROWS[3:4])
-
-
 @pytest.mark.parametrize("dataset", [ROWS, data.TensorDataset(wg.asarray(ROWS))])
 def test_negative_indices_count_from_the_end(dataset) -> None:
     (rows,) = data.DataLoader(dataset, 4, sampler=[-10, -1, 0, 9])
@@ -346,6 +340,8 @@ def test_a_seed_before_an_epoch_gives_its_order_again() -> None:
 
 
 def test_an_order_with_a_generator_follows_no_other_seed() -> None:
+    assert len({tuple(data.RandomSampler(range(20))) for _ in range(60)}) == 60
+
     def epochs(seeds):
         loader = data.DataLoader(range(50), 7, shuffle=True, generator=3)
         for _ in range(3):
@@ -383,7 +379,7 @@ def test_after_its_last_short_batch_an_epoch_has_none() -> None:
         "sampler": lambda: data.DataLoader(range(10), 4, sampler=Fixed()),
         "batches": lambda: data.DataLoader(range(10), batch_sampler=data.BatchSampler(Fixed(), 4)),
         "list": lambda: data.DataLoader(range(10), batch_sampler=[[1, 2], [3, 4], [5]]),
-        "stream": lambda: data.DataLoader(iter_only(10), 4),
+        "stream": lambda: data.DataLoader(Fixed(), 4),
         "samples": lambda: data.DataLoader(range(10), None, sampler=Fixed()),
     }
     wrong = []
@@ -402,16 +398,6 @@ def test_after_its_last_short_batch_an_epoch_has_none() -> None:
         if len(following) != len(whole):
             wrong.append((name, "following"))
     assert not wrong
-
-
-def iter_only(n):
-    """A dataset that can only be gone through."""
-
-    class Rows:
-        def __iter__(self):
-            return iter(range(n))
-
-    return Rows()
 
 
 @pytest.mark.parametrize("prefetch", [0, 2])
@@ -434,11 +420,6 @@ def test_an_order_without_a_generator_is_taken_up_again(prefetch) -> None:
     own = data.RandomSampler(range(3), generator=0)
     with pytest.raises(ValueError, match="has a generator here, and had none when it was saved"):
         own.load_state_dict(data.RandomSampler(range(3)).state_dict())
-
-
-def test_orders_without_a_seed_differ() -> None:
-    orders = {tuple(data.RandomSampler(range(20))) for _ in range(60)}
-    assert len(orders) == 60
 
 
 def test_streams():
@@ -495,13 +476,14 @@ def test_arrays_of_other_libraries_are_converted_one_by_one():
 
 
 def test_columns_by_what_pandas_has_for_them():
-    assert next(iter(data.DataLoader(Column("a", [1, 2, 3]), 2))).tolist() == [1, 2]
-    assert next(iter(data.DataLoader(Column("s", ["x", "y", "z"]), 2))) == ["x", "y"]
-    days = Column("when", np.asarray(["2020-01-01"] * 3, "datetime64[D]"))
+    first = lambda name, values: next(iter(data.DataLoader(Column(name, values), 2)))
+    assert first("a", [1, 2, 3]).tolist() == [1, 2]
+    assert first("s", ["x", "y", "z"]) == ["x", "y"]
     with pytest.raises(TypeError, match=r"'when' holds datetime64.*convert it"):
-        next(iter(data.DataLoader(days, 2)))
+        first("when", np.asarray(["2020-01-01"] * 3, "datetime64[D]"))
 
 
+@pytest.mark.oracle  # whose extra brings pandas
 def test_own_datasets_and_frames():
     batch = next(iter(data.DataLoader(Own(), 2)))
     assert batch["x"].tolist() == ROWS[:2].tolist() and batch["name"] == ["no. 0", "no. 1"]
@@ -520,6 +502,7 @@ def test_own_datasets_and_frames():
         data.TensorDataset(frame["s"])
 
 
+@pytest.mark.oracle  # whose extra brings pandas
 def test_samples_of_frames_are_rows():
     pandas = pytest.importorskip("pandas")
     labelled = pandas.Series([10, 11, 12], index=[2, 1, 0])
@@ -530,6 +513,7 @@ def test_samples_of_frames_are_rows():
     assert data.Subset(frame, [1])[0].tolist() == data.ConcatDataset([frame])[1].tolist() == [3, 4]
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("of", ["Int64", "category"])
 def test_a_column_has_one_dtype_in_all_batches(of):
     pandas = pytest.importorskip("pandas")
@@ -561,11 +545,7 @@ def test_random_split(n, parts):
         (lambda: data.DataLoader([1], 2.0), ValueError, r"but got 2\.0"),
         (lambda: data.DataLoader([1], drop_last=1), TypeError, "drop_last"),
         (lambda: data.DataLoader([1], None, drop_last=True), ValueError, "none is dropped"),
-        (
-            lambda: data.DataLoader([1], num_workers=2),
-            TypeError,
-            "takes no num_workers.*prefetch=2",
-        ),
+        (lambda: data.DataLoader([1], num_workers=2), TypeError, "no num_workers.*prefetch=2"),
         (lambda: data.DataLoader([1], pin_memory=True), TypeError, "takes no pin_memory"),
         (lambda: data.DataLoader([1], prefetch=-1), ValueError, "prefetch"),
         (lambda: data.DataLoader([1], shuffle=True, sampler=[0]), ValueError, "with shuffle"),
@@ -592,16 +572,8 @@ def test_random_split(n, parts):
         (lambda: [*data.RandomSampler([], num_samples=1)], ValueError, "no samples"),
         (lambda: data.default_collate([]), ValueError, "no samples"),
         (lambda: data.default_collate([None]), TypeError, "a sample is of type NoneType"),
-        (
-            lambda: data.default_collate([(1, None)]),
-            TypeError,
-            r"a sample\[1\] is of type NoneType",
-        ),
-        (
-            lambda: data.default_collate([(1,), (1, 2)]),
-            ValueError,
-            "tuple of 1, and another one has",
-        ),
+        (lambda: data.default_collate([(1, None)]), TypeError, r"sample\[1\] is of type NoneType"),
+        (lambda: data.default_collate([(1,), (1, 2)]), ValueError, "tuple of 1, and another one"),
         (lambda: data.default_collate([[1], 2]), ValueError, "another one is a int"),
         (lambda: data.default_collate([{"a": 1}, {"b": 1}]), ValueError, r"keys \['a'\].*\['b'\]"),
         (lambda: data.default_collate([1, "a"]), TypeError, "number, and another one a str"),
@@ -611,16 +583,8 @@ def test_random_split(n, parts):
             r"a sample\['x'\] has the shape \(10, 2\), and another one \(2,\); pass collate_fn",
         ),
         (lambda: data.default_collate([ROWS, None]), TypeError, "another one a NoneType"),
-        (
-            lambda: [*data.DataLoader(ROWS, sampler=[3, 10])],
-            IndexError,
-            "indices from 10 to 10 of 10 samples",
-        ),
-        (
-            lambda: [*data.DataLoader(ROWS, sampler=[3, -11])],
-            IndexError,
-            "indices from -11 to -11 of 10 samples",
-        ),
+        (lambda: [*data.DataLoader(ROWS, sampler=[3, 10])], IndexError, "from 10 to 10 of 10 sam"),
+        (lambda: [*data.DataLoader(ROWS, sampler=[3, -11])], IndexError, "from -11 to -11 of 10"),
         (lambda: [*data.DataLoader(ROWS, sampler=[0.5])], TypeError, "an index is of float64"),
         (lambda: [*data.DataLoader(ROWS, sampler=ROWS[:, 0] > 3)], TypeError, "of a mask"),
         (lambda: [*data.DataLoader([1, 2], sampler=[True, False])], TypeError, "is of bool"),

@@ -1,6 +1,7 @@
 """A single process, without a launcher, and what is refused there."""
 
 import sys
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -36,10 +37,10 @@ def test_before_init() -> None:
             call(wg.ones(2))
 
 
-@pytest.mark.parametrize("timeout", [0, -1, float("nan")])
-def test_a_timeout_is_positive(timeout: float) -> None:
-    with pytest.raises(ValueError, match="timeout is a number of seconds"):
-        wd.init(timeout)
+def test_a_timeout_is_positive() -> None:
+    for timeout in (0, -1, float("nan")):
+        with pytest.raises(ValueError, match="timeout is a number of seconds"):
+            wd.init(timeout)
 
 
 def test_collectives_are_copies(backend: Backend) -> None:
@@ -130,13 +131,13 @@ def test_rows_of_jacobians_are_exchanged_at_once(call, adjoint, carried, backend
     assert [name for name, _ in carried[2:]] == 2 * [call.__name__, adjoint]
 
 
-@pytest.mark.parametrize("root", [0, 1])
-@pytest.mark.parametrize("call", [wd.broadcast, wd.reduce])
-def test_derivatives_name_the_same_root(call, root, carried) -> None:
-    slope = wg.grad(lambda x: wg.sum(call(x, root) ** 2))
-    wg.grad(lambda x: wg.sum(slope(x)))(wg.asarray([1.0, -2.0]))
-    assert {name for name, _ in carried} == {"broadcast", "reduce"}
-    assert all(how == {"root": root} for _, how in carried)
+def test_derivatives_name_the_same_root(carried) -> None:
+    for call, root in product((wd.broadcast, wd.reduce), (0, 1)):
+        carried.clear()
+        slope = wg.grad(lambda x: wg.sum(call(x, root) ** 2))  # noqa: B023
+        wg.grad(lambda x: wg.sum(slope(x)))(wg.asarray([1.0, -2.0]))  # noqa: B023
+        assert {name for name, _ in carried} == {"broadcast", "reduce"}
+        assert all(how == {"root": root} for _, how in carried)
 
 
 class Opposites(messages.Carrier):
@@ -149,17 +150,16 @@ class Opposites(messages.Carrier):
         return xp.concat([x, xp.negative(x)])
 
 
-@pytest.mark.parametrize(("op", "result"), [("max", [1.0, 2.0]), ("min", [-1.0, -2.0])])
-def test_the_largest_and_the_smallest(op, result) -> None:
+def test_the_largest_and_the_smallest() -> None:
     messages.connect(Opposites())
-    assert wd.all_reduce(wg.asarray([1.0, -2.0]), op).tolist() == result
+    for op, result in (("max", [1.0, 2.0]), ("min", [-1.0, -2.0])):
+        assert wd.all_reduce(wg.asarray([1.0, -2.0]), op).tolist() == result
 
 
 def test_rows_that_no_two_processes_can_share() -> None:
     messages.connect(Twins())
-    with pytest.raises(
-        ValueError, match=r"^reduce_scatter: 3 rows can't be divided by 2 processes$"
-    ):
+    told = r"^reduce_scatter: 3 rows can't be divided by 2 processes$"
+    with pytest.raises(ValueError, match=told):
         wd.reduce_scatter(wg.ones(3))
 
 
@@ -180,45 +180,28 @@ REFUSED = [
     (lambda: wd.average([tracked()], tracked()), TypeError, "average takes a number as weight"),
     (lambda: wd.mean(wg.asarray([1])), TypeError, "mean takes a floating array"),
 ]
+SUMS = [wd.all_reduce, wd.reduce_scatter, wd.reduce]
 
 
-@pytest.mark.parametrize(("call", "error", "text"), REFUSED)
-def test_refusals(call, error, text) -> None:
-    with pytest.raises(error, match=text):
-        call()
-
-
-@pytest.mark.parametrize(
-    ("calls", "given", "error", "text"),
-    [
-        (
-            [wd.all_reduce, wd.reduce_scatter, wd.reduce],
-            [wg.asarray([True])],
-            TypeError,
-            "has no sum of bool; cast",
-        ),
-        (
-            [wd.all_reduce, wd.all_gather, wd.reduce_scatter, wd.reduce],
-            [[1.0]],
-            TypeError,
-            "takes a Tensor or an array, and not list$",
-        ),
+def test_refusals() -> None:
+    for call, error, text in REFUSED:
+        with pytest.raises(error, match=text):
+            call()
+    for calls, given, error, text in [
+        (SUMS, [wg.asarray([True])], TypeError, "has no sum of bool; cast"),
+        ([*SUMS, wd.all_gather], [[1.0]], TypeError, "takes a Tensor or an array, and not list$"),
         ([wd.all_gather, wd.reduce_scatter], [wg.ones(())], ValueError, "x has no axis; reshape"),
-        *[
-            (
-                [wd.broadcast, wd.reduce],
-                [wg.ones(2), root],
-                ValueError,
-                f"root is a rank from 0 to 0, and not {root}$",
-            )
-            for root in (1, -1)
-        ],
-    ],
-)
-def test_refusals_name_the_collective(calls, given, error, text) -> None:
-    for call in calls:
-        with pytest.raises(error, match=f"^{call.__name__}:? {text}"):
-            call(*given)
+        (
+            [wd.broadcast, wd.reduce],
+            [wg.ones(2), 1],
+            ValueError,
+            "root is a rank from 0 to 0, .* 1$",
+        ),
+        ([wd.broadcast, wd.reduce], [wg.ones(2), -1], ValueError, "root is a rank .* not -1$"),
+    ]:
+        for call in calls:
+            with pytest.raises(error, match=f"^{call.__name__}:? {text}"):
+                call(*given)
 
 
 def test_half_precision_holds_the_sum_of_weights() -> None:
@@ -265,8 +248,6 @@ def test_each_collective_once_on_the_quick_path() -> None:
 
 @pytest.mark.slow
 def test_importing_costs_nothing() -> None:
-    import sys
-
     code = (
         "import sys, wengert as wg, wengert.distributed as wd\n"
         "wd.init(); wd.all_reduce(wg.ones(1))\n"

@@ -16,15 +16,8 @@ def test_on_several_processes(tmp_path) -> None:
     assert "rank 0: " in ended.out and "rank 1: " in ended.out
 
 
-def test_derivatives() -> None:
-    ended = gloo(2, "derivatives", "fast")
-    assert ended.code == 0, ended.err[-3000:]
-    assert ended.out.count("derivatives") == 2
-
-
 #: What each failure says, within the seconds after which `gloo` then ends all.
 FAILURES = {
-    "raises": ["rank 1 of 2 ends all: ArithmeticError: of the second rank"],
     "leaves_by_a_status": ["rank 1 ended without an error: killed, or by os._exit"],
     "comes_late": ["rank 1 did not come", "init has waited for 3 s on rank 0"],
     "first_comes_late": ["rank 0 did not come", "init has waited for 3 s on rank 1"],
@@ -46,14 +39,6 @@ def test_one_line_says_last_who_has_failed() -> None:
     for rank in (0, 2):
         assert any(f"rank {rank} of 3 ends all: ExchangeError" in line for line in lines)
     assert "ends all" in lines[-1]
-
-
-def test_a_run_with_dropout_goes_on_as_it_was(tmp_path) -> None:
-    ended = [gloo(2, program, tmp_path, limit=120) for program in ("unbroken", "resumed")]
-    for each in ended:
-        assert each.code == 0, each.err[-3000:]
-    lines = [sorted(x for x in each.out.splitlines() if "weights" in x) for each in ended]
-    assert lines[0] == lines[1] and len(lines[0]) == 2
 
 
 @pytest.mark.parametrize("program", FAILURES)

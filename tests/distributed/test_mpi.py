@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.distributed.launching import ROOT, mpi, needs_mpi
+from tests.distributed.launching import mpi, needs_mpi
+from tests.scripts import ROOT
 
 pytestmark = [needs_mpi, pytest.mark.slow, pytest.mark.usefixtures("mpi_works")]
 
@@ -32,21 +33,18 @@ def test_checkpoints(tmp_path: Path) -> None:
     assert ended.out.count("saved ['run.safetensors']") == 2
 
 
+def test_what_processes_have_to_have_alike() -> None:
+    ended = mpi(2, "differ")
+    assert ended.code == 0, ended.err[-3000:]
+    assert ended.out.count("differ") == 2
+
+
 #: What each failure says.
 FAILURES = {
     "raises": ["rank 1 of 2 ends all: ArithmeticError: of the second rank", "in raises"],
-    "rates_differ": ["optimizer 0, group 0, lr: rank 0: 0.5; rank 1: 0.25"],
-    "states_differ": ["the processes differ in the state of optimizer 0: rank 0: "],
-    "names_differ": ["training.safetensors: another file, or other names, on other processes"],
-    "saved_names_differ": ["save: the processes differ in model"],
-    "files_differ": ["training.safetensors: another file, or other names, on other processes"],
     "file_is_missing": ["No such file", "rank 1"],
-    "batches_differ": ["and the first batches of the processes differ", "generator=seed"],
     "comes_late": ["rank 1 did not come", "init has waited for 3 s on rank 0"],
     "comes_late_in_mpi": ["rank 1 did not come", "init has waited for 3 s on rank 0"],
-    "models_differ": [
-        "the processes differ in 0.weight: rank 0: float32 of shape (4, 3); rank 1: float32 of",
-    ],
     "batch_fewer": ["rank 0 in all_reduce(x: float64", "rank 1 in the end of the program"],
     "shard_fewer": ["rank 0 in all_reduce(x: float64", "rank 1 in the end of shard, after 3"],
     "shapes_differ": ["rank 0 in all_reduce(x: float32 of shape (2,)", "rank 1 in all_reduce(x:"],
@@ -74,17 +72,15 @@ def test_failures_end_all_and_name_the_rank(program: str, limit: float) -> None:
     assert ended.seconds < limit
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
-def test_a_run_with_dropout_goes_on_as_it_was(ranks: int, tmp_path: Path) -> None:
+def test_a_run_with_dropout_goes_on_as_it_was(tmp_path: Path) -> None:
     """Stopped after three of six steps and loaded, it has the bits of an unbroken run."""
-    ended = [mpi(ranks, program, tmp_path, limit=120) for program in ("unbroken", "resumed")]
+    ended = [mpi(2, program, tmp_path, limit=120) for program in ("unbroken", "resumed")]
     for each in ended:
         assert each.code == 0, each.err[-3000:]
     lines = [sorted(x for x in each.out.splitlines() if "weights" in x) for each in ended]
-    assert lines[0] == lines[1] and len(lines[0]) == ranks
-    ended = [mpi(ranks // 2, "resumed", tmp_path), mpi(ranks, "loads_alone", tmp_path)]
-    for each, there in zip(ended, (ranks // 2, 1), strict=True):
-        assert f"the states of {ranks} process(es), and is loaded on {there}" in each.err
+    assert lines[0] == lines[1] and len(lines[0]) == 2
+    for each in (mpi(1, "resumed", tmp_path), mpi(2, "loads_alone", tmp_path)):
+        assert "the states of 2 process(es), and is loaded on 1" in each.err
 
 
 def test_a_killed_writer_leaves_the_old_file(tmp_path: Path, limit: float) -> None:

@@ -89,6 +89,10 @@ def training(name: str, mode: str) -> None:
     say("same weights")
 
 
+def training_compiled() -> None:
+    training("Adam", "compiled")
+
+
 def trainings() -> None:
     for name in OPTIMISERS:
         for mode in ("eager", "compiled"):

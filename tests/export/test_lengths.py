@@ -161,11 +161,8 @@ def test_a_length_beside_numbers_of_the_state(tmp_path: Path) -> None:
     step(wg.asarray(example(7)))
     state = onnx(step, wg.asarray(example(7)), tmp_path / "m")
     (rate,) = [name for name in state if name.endswith("lr")]
-    model = runtime.InferenceSession(tmp_path / "m")
-    x = example(4)
-    one, two = (
-        model.run(["output"], {**state, "x": x, rate: np.asarray(r)})[0] for r in (0.1, 0.2)
-    )
+    model, given = runtime.InferenceSession(tmp_path / "m"), {**state, "x": example(4)}
+    one, two = (model.run(["output"], {**given, rate: np.asarray(r)})[0] for r in (0.1, 0.2))
     np.testing.assert_allclose(two, 2 * one)
 
 

@@ -168,20 +168,9 @@ def test_every_kind_of_break_is_named_with_its_line(
     one = breaks[0]
     assert Path(one.filename) == Path(__file__)
     # The line is that of the lambda, or of the function that it calls.
-    lines, start = inspect.getsourcelines(run)
-    helpers = (
-        swallow,
-        under_no_grad,
-        in_place_off_tape,
-        branch,
-        branch_in_place,
-        chained,
-        to_numpy_array,
-    )
-    spans = [(start, len(lines))] + [
-        (n, len(text)) for text, n in map(inspect.getsourcelines, helpers)
-    ]
-    assert any(first <= one.line < first + length for first, length in spans)
+    called = [run, *(globals()[n] for n in run.__code__.co_names if n in globals())]
+    spans = [inspect.getsourcelines(x) for x in called if inspect.isfunction(x)]
+    assert any(first <= one.line < first + len(lines) for lines, first in spans)
     assert one.lost == (kind != "branch")
 
 

@@ -27,7 +27,7 @@ def beside(x, values):
 def call_of(line, scope):
     """The function that an expression is of arrays of a scope, and these."""
     names = sorted({*re.findall(r"\b[A-Z]+\b", line)})
-    names = [n for n in names if getattr(scope[n], "dtype", np.dtype(bool)).kind in "fc"]
+    names = [n for n in names if getattr(scope.get(n), "dtype", np.dtype(bool)).kind in "fc"]
 
     def call(*values):
         return eval(line, scope | dict(zip(names, values, strict=True)))

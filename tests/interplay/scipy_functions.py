@@ -120,18 +120,6 @@ def _sizes():
         yield f"signal.freqz whole {n}", lambda b: signal.freqz(b, worN=16, whole=True)[1], x
         yield f"fft.ifht {n}", lambda x: fft.ifht(x, 0.1, 0.5, offset=0.2, bias=-0.1), x
         yield f"integrate.trapezoid {n}", lambda y: integrate.trapezoid(y, axis=0), m
-    for axis in (0, 1, None, -1):
-        x = rng.uniform(0.3, 2, (6, 7))
-        for name in (
-            *("gmean", "hmean", "kurtosis", "skew", "sem", "variation", "zscore", "iqr", "tmean"),
-            *("tvar", "tstd", "tsem", "gstd", "gzscore", "entropy", "circmean", "circvar"),
-            *("circstd", "kstat", "kstatvar", "median_abs_deviation", "lmoment"),
-        ):
-            yield (
-                f"stats.{name} axis={axis}",
-                lambda x, name=name, axis=axis: getattr(stats, name)(x, axis=axis),
-                x,
-            )
     for method in ("hazen", "linear", "weibull", "inverted_cdf", "harrell-davis"):
         yield (
             f"stats.quantile {method}",

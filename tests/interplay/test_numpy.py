@@ -127,7 +127,7 @@ def _holed(x):
 
 #: What a library does not have, in the words of the libraries' documents.
 MISSING = {
-    "array_api_strict": ("np.isin", "np.logical_not"),  # of floating arrays
+    "array_api_strict": ("np.isin(", "np.logical_not"),  # of floating arrays
     "dask": (  # most of linear algebra, and shapes that depend on data
         *("linalg.", "np.argwhere", "np.unique("),
     ),

@@ -117,6 +117,7 @@ def test_objects_and_slices_made_of_a_hooked_one_have_none() -> None:
     assert values(row[:1](wg.ones(1))) == [1.0] and type(row[:1]) is nn.Sequential
 
 
+@wg.no_grad()
 def test_compiled_functions_guard_hooks() -> None:
     net, x = Net(), wg.ones((1, 2))
     factor = [2.0]
@@ -144,6 +145,7 @@ def test_compiled_functions_guard_hooks() -> None:
         factor[0] = 2.0
 
 
+@wg.no_grad()
 def test_a_compiled_module_with_hooks_is_looked_through_as_without() -> None:
     net = Net()
     net.file = object()  # which no code names

@@ -178,14 +178,16 @@ def test_calculate_gain(name: str, param: Any) -> None:
 
 def test_gains() -> None:
     """PyTorch's documentation has them: those that keep the variance of standard normal numbers."""
-    expected = {"linear": 1, "conv2d": 1, "sigmoid": 1, "tanh": 5 / 3, "relu": 2**0.5, "selu": 0.75}
+    expected = {"linear": 1, "conv1d": 1, "conv2d": 1, "conv_transpose3d": 1, "sigmoid": 1}
+    expected |= {"tanh": 5 / 3, "relu": 2**0.5, "selu": 0.75}
     assert {name: init.calculate_gain(name) for name in expected} == expected
     assert init.calculate_gain("leaky_relu", 0.3) == pytest.approx((2 / (1 + 0.3**2)) ** 0.5)
 
 
 def test_bad_input() -> None:
-    with pytest.raises(ValueError, match="Unsupported nonlinearity sine"):
-        init.calculate_gain("sine")
+    for name in ("sine", "conv4d"):
+        with pytest.raises(ValueError, match=f"Unsupported nonlinearity {name}"):
+            init.calculate_gain(name)
     with pytest.raises(ValueError, match="not a valid number"):
         init.calculate_gain("leaky_relu", "x")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="fewer than 2 dimensions"):

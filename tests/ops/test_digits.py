@@ -239,8 +239,9 @@ APART = {
     "F.scaled_dot_product_attention": "shares of sums of products",
 }
 #: Sums take longer, and are judged in single precision alone.
+MARKS = pytest.mark.slow, pytest.mark.oracle  # PyTorch has bfloat16
 CASES = [
-    pytest.param(name, dtype, marks=pytest.mark.slow if "F." in name else ())
+    pytest.param(name, dtype, marks=MARKS if dtype == "bfloat16" else MARKS[: "F." in name])
     for name in NAMES
     if name not in APART
     for dtype in EXPONENTS

@@ -1,6 +1,5 @@
 """SciPy's optimisers, with derivatives from the tape."""
 
-import subprocess
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ import pytest
 
 import wengert as wg
 from tests.func.operations import Cube
+from tests.scripts import python
 from wengert import optimize
 from wengert.backends import Backend
 from wengert.compiler import making
@@ -66,6 +66,7 @@ def test_compiled_takes_the_same_steps(
 
     monkeypatch.setattr(making, "compile", remembered)
     eager = optimize.minimize(fun, start, method=method)
+    assert not made
     found = optimize.minimize(fun, start, method=method, compile=True)
     assert made
     for each in made:
@@ -150,25 +151,17 @@ def test_second_derivatives_take_fewer_steps() -> None:
     np.testing.assert_allclose(dense.x, product.x, atol=1e-5)
 
 
-def test_the_function_is_run_once_for_value_and_gradient() -> None:
-    calls = []
-
-    def f(x: Any) -> Any:
-        calls.append(x)
-        return bowl(x)
-
-    found = optimize.minimize(f, np.zeros(3), method="L-BFGS-B")
-    assert len(calls) == found.nfev
-    assert all(isinstance(x, wg.Tensor) and x.shape == (3,) for x in calls)
-
-
-def test_products_at_one_point_share_one_run() -> None:
+def test_the_function_runs_once_for_value_and_gradient_and_for_all_products() -> None:
     calls = []
 
     def f(x: Any) -> Any:
         calls.append(x)
         return rosenbrock(x)
 
+    found = optimize.minimize(f, np.zeros(6), method="L-BFGS-B")
+    assert len(calls) == found.nfev
+    assert all(isinstance(x, wg.Tensor) and x.shape == (6,) for x in calls)
+    calls.clear()
     found = optimize.minimize(f, np.full(6, -1.0), method="trust-ncg")
     assert found.nhev > found.nit
     assert len(calls) <= found.nfev + found.njev + found.nit + 1
@@ -256,10 +249,10 @@ def test_complex_parameters() -> None:
 
 
 def test_numbers_and_integers_to_begin_with() -> None:
-    found = optimize.minimize(lambda x: (x - 2) ** 2, 5.0)
-    assert type(found.x) is float
-    assert found.x == pytest.approx(2)
-    assert optimize.minimize(lambda x: (x - 2) ** 2, 5).x == pytest.approx(2)
+    for start in (5.0, 5):
+        found = optimize.minimize(lambda x: (x - 2) ** 2, start)
+        assert type(found.x) is float
+        assert found.x == pytest.approx(2)
     assert optimize.minimize(bowl, [0, 0, 0]).x.dtype == np.float64
     assert optimize.minimize(bowl, (0, 1, 0)).x.shape == (3,)
     for dtype in ("int64", "uint8"):
@@ -325,14 +318,7 @@ def test_bounds_that_do_not_fit(bounds: Any, message: str) -> None:
 
 @pytest.mark.parametrize(
     ("method", "form"),
-    [
-        ("SLSQP", "dict"),
-        ("COBYLA", "dict"),
-        ("SLSQP", "object"),
-        ("COBYLA", "object"),
-        ("COBYQA", "object"),
-        ("trust-constr", "object"),
-    ],
+    [("SLSQP", "dict"), ("COBYLA", "object"), ("COBYQA", "object"), ("trust-constr", "object")],
 )
 def test_constraints_are_functions_of_the_tree(method: str, form: str) -> None:
     """The point of the unit circle that is nearest to (2, 1)."""
@@ -373,21 +359,22 @@ def test_jacobians_that_constraints_bring_are_used() -> None:
 @pytest.mark.parametrize("method", ["BFGS", "L-BFGS-B", "trust-constr", "Nelder-Mead"])
 def test_callbacks_see_the_tree(method: str) -> None:
     seen: list[Any] = []
-    x0 = {"a": np.zeros(2), "b": 1.0}
-
-    def f(p: Any) -> Any:
-        return wg.sum(wg.cosh(p["a"] - 1)) + p["b"] ** 2
-
-    optimize.minimize(f, x0, method=method, callback=lambda x, *rest: seen.append(x))
-    optimize.minimize(
-        f,
-        x0,
-        method=method,
-        callback=lambda intermediate_result: seen.append(intermediate_result.x),
-    )
+    f = lambda p: wg.sum(wg.cosh(p["a"] - 1)) + p["b"] ** 2
+    for callback in (
+        lambda x, *rest: seen.append(x),
+        lambda intermediate_result: seen.append(intermediate_result.x),
+    ):
+        optimize.minimize(f, {"a": np.zeros(2), "b": 1.0}, method=method, callback=callback)
     assert len(seen) > 4
     assert all(set(x) == {"a", "b"} and type(x["b"]) is float for x in seen)
     assert seen[-1]["a"].tolist() == pytest.approx([1, 1], abs=1e-3)
+
+
+def test_a_callback_can_stop() -> None:
+    def stop(intermediate_result: Any) -> None:
+        raise StopIteration
+
+    assert optimize.minimize(rosenbrock, np.zeros(5), method="BFGS", callback=stop).nit == 1
 
 
 @pytest.mark.parametrize("solve", [optimize.least_squares, optimize.root])
@@ -420,46 +407,6 @@ def test_systems_are_solved_with_jacobians_of_the_tape(method: str) -> None:
     np.testing.assert_allclose(found.x, 1, atol=1e-6)
     # Differences would take five more calls for each Jacobian; SciPy makes one to begin with.
     assert len(points) <= found.nfev + found.njev + 1
-
-
-@pytest.mark.slow
-def test_the_function_is_called_for_each_point_unless_it_is_compiled() -> None:
-    points = []
-
-    def f(x: Any) -> Any:
-        points.append(x)
-        return rosenbrock(x)
-
-    found = optimize.minimize(f, np.zeros(3))
-    assert len(points) >= found.nfev > 5
-    points.clear()
-    optimize.least_squares(lambda x: wg.stack([f(x), x[0]]), np.zeros(3))
-    optimize.root(lambda x: x * f(x) - 1, np.full(3, 0.5))
-    assert len(points) > 10
-
-
-def test_what_is_compiled_is_what_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled = []
-
-    def compiles(function: Any, **options: Any) -> Any:
-        compiled.append(function)
-        return making_compile(function, **options)
-
-    making_compile = making.compile
-    monkeypatch.setattr(making, "compile", compiles)
-    plain = optimize.minimize(rosenbrock, np.zeros(3))
-    assert not compiled
-    found = optimize.minimize(rosenbrock, np.zeros(3), compile=True)
-    assert compiled
-    np.testing.assert_allclose(found.x, plain.x, rtol=1e-12)
-
-
-def test_a_callback_can_stop() -> None:
-    def stop(intermediate_result: Any) -> None:
-        raise StopIteration
-
-    found = optimize.minimize(rosenbrock, np.zeros(5), method="BFGS", callback=stop)
-    assert found.nit == 1
 
 
 @pytest.mark.parametrize("jac", ["auto", "forward", "reverse"])
@@ -533,21 +480,29 @@ def test_models_are_not_touched() -> None:
 # -- misuse ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["BFGS", "Nelder-Mead"])
-def test_functions_that_return_no_scalar(method: str) -> None:
-    with pytest.raises(ValueError, match=r"functions that return a scalar, .* shape \(3,\)"):
-        optimize.minimize(lambda x: x * 2, np.ones(3), method=method)
+def test_functions_that_return_no_scalar() -> None:
+    for method in ("BFGS", "Nelder-Mead"):
+        with pytest.raises(ValueError, match=r"functions that return a scalar, .* shape \(3,\)"):
+            optimize.minimize(lambda x: x * 2, np.ones(3), method=method)
 
 
 def test_results_and_parameters_without_derivatives() -> None:
-    with pytest.raises(TypeError, match="is a float, and should be a Tensor"):
-        optimize.minimize(lambda x: 3.0, np.ones(3))
-    with pytest.raises(TypeError, match="given to least_squares is a float"):
-        optimize.least_squares(lambda x: 3.0, np.ones(3))
-    with pytest.raises(TypeError, match=r"argument 0\['n'\] is a str"):
-        optimize.minimize(lambda x: x, {"n": "text"})
-    with pytest.raises(TypeError, match="dtype bool"):
-        optimize.minimize(lambda x: x, np.ones(2) > 0)
+    no = {"type": "eq", "fun": lambda _: "no"}
+    for call, message in (
+        (
+            lambda: optimize.minimize(lambda x: 3.0, np.ones(3)),
+            "is a float, and should be a Tensor",
+        ),
+        (lambda: optimize.least_squares(lambda x: 3.0, np.ones(3)), "to least_squares is a float"),
+        (lambda: optimize.minimize(lambda x: x, {"n": "text"}), r"argument 0\['n'\] is a str"),
+        (lambda: optimize.minimize(lambda x: x, np.ones(2) > 0), "dtype bool"),
+        (
+            lambda: optimize.minimize(bowl, np.zeros(3), method="SLSQP", constraints=no),
+            "the function given to constraints is a str",
+        ),
+    ):
+        with pytest.raises(TypeError, match=message):
+            call()
     for adapter in (optimize.minimize, optimize.least_squares, optimize.root):
         name = adapter.__name__
         with pytest.raises(TypeError, match=f"{name} takes a function, not int"):
@@ -556,45 +511,31 @@ def test_results_and_parameters_without_derivatives() -> None:
             adapter(lambda x: x, {})
 
 
-@pytest.mark.parametrize(
-    ("method", "hess", "message"),
-    [
+def test_hessians_that_a_method_does_not_use() -> None:
+    for method, hess, message in [
         ("BFGS", "dense", "'BFGS' doesn't use a Hessian of the form 'dense'"),
         (None, "product", "None doesn't use a Hessian"),
         ("trust-exact", "product", "'trust-exact' doesn't use a Hessian of the form 'product'"),
         ("trust-ncg", "exact", "hess should be"),
-    ],
-)
-def test_hessians_that_a_method_does_not_use(method: Any, hess: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        optimize.minimize(bowl, np.zeros(3), method=method, hess=hess)
-
-
-def test_hessian_approximations_are_passed_on() -> None:
-    found = optimize.minimize(
-        bowl, np.zeros(3), method="trust-constr", hess=scipy_optimize.BFGS(), tol=1e-8
-    )
-    np.testing.assert_allclose(found.x, [1, 2, 3], atol=1e-5)
-    with pytest.raises(ValueError, match="Hessian matrix is required"):
-        optimize.minimize(bowl, np.zeros(3), method="trust-exact", hess=None)
-
-
-def test_jac_of_no_known_kind() -> None:
+        ("trust-exact", None, "Hessian matrix is required"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            optimize.minimize(bowl, np.zeros(3), method=method, hess=hess)
     with pytest.raises(ValueError, match='jac should be "auto", "forward" or "reverse"'):
         optimize.least_squares(bowl, np.zeros(3), jac="2-point")
 
 
+def test_hessian_approximations_are_passed_on() -> None:
+    options: Any = {"method": "trust-constr", "hess": scipy_optimize.BFGS(), "tol": 1e-8}
+    found = optimize.minimize(bowl, np.zeros(3), **options)
+    np.testing.assert_allclose(found.x, [1, 2, 3], atol=1e-5)
+
+
 @pytest.mark.slow
 def test_scipy_is_imported_when_it_is_used() -> None:
-    program = (
-        "import sys, wengert as wg; wg.optim.SGD; wg.optimize.minimize\n"
-        "assert 'scipy' not in sys.modules\n"
-        "sys.modules['scipy'] = None\n"
-        "try: wg.optimize.minimize(lambda x: x * x, 1.0)\n"
-        "except ImportError as error: assert 'install wengert[scipy]' in str(error), error\n"
-        "else: raise AssertionError\n"
+    python(
+        "-c", "import sys, wengert as wg; wg.optimize.minimize; assert 'scipy' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 @pytest.mark.parametrize(
@@ -632,17 +573,12 @@ def test_the_gradient_at_the_end_is_a_tree(method: str, name: str) -> None:
     np.testing.assert_allclose([*gradient["a"], gradient["b"]], 0, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", ["minimize", "least_squares", "root"])
-def test_without_scipy_the_error_names_the_extra(name, monkeypatch):
+def test_without_scipy_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy", None)
-    with pytest.raises(ImportError, match=rf"^wengert.optimize.{name} needs .*wengert\[scipy\]$"):
-        getattr(optimize, name)(lambda x: x * x, wg.ones(1))
-
-
-def test_what_a_constraint_gives_is_a_tensor() -> None:
-    constraint = {"type": "eq", "fun": lambda _: "no"}
-    with pytest.raises(TypeError, match="the function given to constraints is a str"):
-        optimize.minimize(bowl, np.zeros(3), method="SLSQP", constraints=constraint)
+    for name in ("minimize", "least_squares", "root"):
+        told = rf"^wengert.optimize.{name} needs .*wengert\[scipy\]$"
+        with pytest.raises(ImportError, match=told):
+            getattr(optimize, name)(lambda x: x * x, wg.ones(1))
 
 
 @pytest.mark.parametrize("compiled", [False, True])
@@ -651,11 +587,7 @@ def test_a_slow_eager_fit_is_told_of_compiling_once(
 ) -> None:
     monkeypatch.setattr("wengert.optimize.adapters.perf_counter", iter(range(0, 1000, 6)).__next__)
 
-    def valley(x: Any) -> Any:
-        return np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
-
-    found = optimize.minimize(
-        valley, np.full(20, -1.0), method="CG", compile=compiled, options={"maxiter": 150}
-    )
+    start, options = np.full(20, -1.0), {"maxiter": 150}
+    found = optimize.minimize(rosenbrock, start, method="CG", compile=compiled, options=options)
     assert found.nfev > 200
     assert ["wg.compile" in str(one.message) for one in recwarn] == [True] * (not compiled)

@@ -2,23 +2,23 @@
 
 import re
 import sys
-from pathlib import Path
 
 import pytest
 
+from tests.scripts import ROOT
 from wengert.tape.primitive import PRIMITIVES
 
-DOCS = Path(__file__).parents[2] / "docs"
+sys.path.insert(0, str(ROOT / "docs"))
+try:
+    import derivatives
+    from derivatives import HEAD, PARAMETERS_HEAD, parameter_tables, tables
+finally:
+    sys.path.remove(str(ROOT / "docs"))
 
 
 @pytest.fixture(scope="module")
 def rows():
     """Cells by function, for each section."""
-    sys.path.insert(0, str(DOCS))
-    try:
-        from derivatives import HEAD, tables
-    finally:
-        sys.path.remove(str(DOCS))
     found = {}
     for section in re.split(r"\n(?=.*\n-{3})", "\n" + "\n".join(tables())):
         title = section.strip().partition("\n")[0]
@@ -32,8 +32,7 @@ def rows():
 
 def test_every_primitive_is_in_a_table(rows):
     shown = {name for _, name in rows}
-    of_scipy = sys.modules["derivatives"].of_scipy
-    rooms = {name for name in PRIMITIVES if of_scipy(name)}
+    rooms = {name for name in PRIMITIVES if derivatives.of_scipy(name)}
     for name in PRIMITIVES.keys() - rooms:
         assert {name, name.rpartition(".")[2], name.removesuffix("_arrays")} & shown, name
 
@@ -58,11 +57,6 @@ def test_what_some_rows_say(rows):
 
 
 def test_parameters_by_what_they_are():
-    sys.path.insert(0, str(DOCS))
-    try:
-        from derivatives import PARAMETERS_HEAD, parameter_tables
-    finally:
-        sys.path.remove(str(DOCS))
     cells = re.findall(r"^    [* ] - ?(.*)$", "\n".join(parameter_tables()), re.MULTILINE)
     number = len(PARAMETERS_HEAD)
     rows = {cells[i]: cells[i + 1 : i + number] for i in range(0, len(cells), number)}

@@ -6,8 +6,6 @@ import importlib
 import importlib.util
 import inspect
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -15,6 +13,7 @@ from typing import Any
 import pytest
 
 import wengert as wg
+from tests.scripts import python
 from tests.walking import walk
 from wengert.backends import backend, registry
 from wengert.nn.define import Stored
@@ -139,7 +138,7 @@ def test_without_docstrings() -> None:
         "found = wg.exp.__doc__, wg.sum.__doc__, wg.linalg.qr.__doc__, wg.exp(wg.zeros(1)).item()\n"
         "if found != (None, None, None, 1.0): raise SystemExit(found)\n"
     )
-    subprocess.run([sys.executable, "-OO", "-c", code], check=True)
+    python("-OO", "-c", code)
 
 
 # -- examples ------------------------------------------------------------------------------------

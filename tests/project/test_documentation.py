@@ -3,9 +3,7 @@
 import ast
 import doctest
 import importlib
-import os
 import re
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -18,13 +16,13 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.scripts import ROOT, python
 from tests.walking import walk
 from wengert.backends import Backend
 from wengert.nn import functional as F
 
 from .public import public_names
 
-ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs"))
 try:
     import listing
@@ -46,11 +44,8 @@ LONG = {"testing"}
 def test_examples_in_text(page: Path) -> None:
     text = page.read_text(encoding="utf-8").replace("```", "")  # a fence ends what is printed
     examples = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
-    runner = doctest.DocTestRunner(
-        optionflags=doctest.NORMALIZE_WHITESPACE
-        | doctest.ELLIPSIS
-        | doctest.IGNORE_EXCEPTION_DETAIL
-    )
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
+    runner = doctest.DocTestRunner(optionflags=flags)
     with wg.use_backend("numpy"), np.errstate(invalid="ignore", divide="ignore"):  # nans are shown
         result = runner.run(examples)
     assert result.attempted > 0
@@ -298,10 +293,5 @@ def test_the_rows_of_the_benchmarks_page_are_measured() -> None:
 def test_a_build_leaves_no_folder_behind(tmp_path: Path) -> None:
     pytest.importorskip("sphinx")
     program = "import runpy, sys; sys.path[:0] = ['docs', '.']; runpy.run_path('docs/conf.py')"
-    subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=ROOT,
-        env={**os.environ, "TMPDIR": str(tmp_path)},
-        check=True,
-    )
+    python("-c", program, TMPDIR=str(tmp_path))
     assert [*tmp_path.iterdir()] == []

@@ -1,9 +1,7 @@
 """The examples run, and do what they say."""
 
+import importlib
 import math
-import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
@@ -15,26 +13,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from tests.scripts import load
-
-EXAMPLES = Path(__file__).parents[2] / "examples"
-
-
-@pytest.fixture(scope="module")
-def digits() -> ModuleType:
-    for library in ("sklearn", "tqdm", "matplotlib", "safetensors"):
-        pytest.importorskip(library)
-    return load("examples", "digits")
-
-
-@pytest.mark.ci
-@pytest.mark.slow
-def test_digits_learns(digits: ModuleType, tmp_path: Path, capsys: Any) -> None:
-    with wg.use_backend("numpy"):
-        accuracy = digits.main(["--output", str(tmp_path)])
-    assert accuracy >= 0.97
-    assert f"test accuracy: {accuracy:.2%}" in capsys.readouterr().out
-    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+from tests.scripts import ROOT, load, python
 
 
 @pytest.mark.ci
@@ -47,12 +26,11 @@ def test_onnxruntime_alone_learns_as_eager_code_does(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_digits_starts_alike_and_trains_alike_everywhere(
-    digits: ModuleType, tmp_path: Path, backend: Any
-) -> None:
+@pytest.mark.whole
+def test_digits_starts_alike_and_trains_alike_everywhere(tmp_path: Path, backend: Any) -> None:
     """Five steps on any backend give NumPy's weights to rounding."""
-    from safetensors.numpy import load_file
-
+    digits = loaded("digits")
+    load_file = importlib.import_module("safetensors.numpy").load_file
     arguments = ["--steps", "5", "--hidden", "16", "--batch-size", "16", "--output"]
     digits.main([*arguments, str(tmp_path / "here")])
     with wg.use_backend("numpy"):
@@ -60,6 +38,33 @@ def test_digits_starts_alike_and_trains_alike_everywhere(
     here, there = (load_file(tmp_path / n / "weights.safetensors") for n in ("here", "numpy"))
     for name, expected in there.items():
         np.testing.assert_allclose(here[name], expected, rtol=1e-3, atol=1e-4)
+
+
+def loaded(name: str) -> ModuleType:
+    for library in ("sklearn", "tqdm", "matplotlib", "safetensors"):
+        pytest.importorskip(library)
+    return load("examples", name)
+
+
+#: The options of an example, the least that it reaches, and what it prints of that.
+LEARNING: dict[str, tuple[list[str], float, str]] = {
+    "digits": ([], 0.97, "test accuracy: {:.2%}"),
+    "tabular": ([], 0.95, "judges {:.1%} of new patients rightly"),
+    "convolution": (["--compile"], 0.985, "{:.2%} of 360 held-out digits"),
+}
+
+
+@pytest.mark.ci
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LEARNING)
+def test_an_example_learns(name: str, tmp_path: Path, capsys: Any) -> None:
+    options, least, words = LEARNING[name]
+    with wg.use_backend("numpy"):
+        reached = loaded(name).main([*options, "--output", str(tmp_path)])
+    assert reached >= least
+    assert words.format(reached) in capsys.readouterr().out
+    (picture,) = tmp_path.glob("*.png")
+    assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 def test_computation_graph(capsys: Any) -> None:
@@ -82,24 +87,12 @@ def test_property_test_finds_the_wrong_derivative(capsys: Any) -> None:
     assert wrong.startswith("a wrong derivative: the gradient is wrong")
 
 
-COMPILED = pytest.mark.parametrize(
-    "options",
-    [
-        pytest.param([], id="eager"),
-        pytest.param(["--compile"], id="compiled", marks=pytest.mark.slow),
-    ],
-)
-
-
 @pytest.mark.ci
 @pytest.mark.slow
-@COMPILED
-def test_curve_fitting_finds_what_is_certified(
-    tmp_path: Path, capsys: Any, options: list[str]
-) -> None:
+def test_curve_fitting_finds_what_is_certified(tmp_path: Path, capsys: Any) -> None:
     for library in ("scipy", "matplotlib"):
         pytest.importorskip(library)
-    fits = load("examples", "curve_fitting").main(["--output", str(tmp_path), *options])
+    fits = load("examples", "curve_fitting").main(["--output", str(tmp_path), "--compile"])
     for fit in fits:
         assert fit.digits > 6
         np.testing.assert_allclose(fit.deviations, fit.problem.deviations, rtol=1e-4)
@@ -109,17 +102,13 @@ def test_curve_fitting_finds_what_is_certified(
     assert (tmp_path / "fits.png").read_bytes().startswith(b"\x89PNG")
 
 
-@COMPILED
 @pytest.mark.ci
 @pytest.mark.slow
-def test_inverse_problem_finds_the_conductivity(
-    tmp_path: Path, capsys: Any, options: list[str]
-) -> None:
+def test_inverse_problem_finds_the_conductivity(tmp_path: Path, capsys: Any) -> None:
     for library in ("scipy", "matplotlib"):
         pytest.importorskip(library)
-    measured, estimate = load("examples", "inverse_problem").main(
-        ["--output", str(tmp_path), *options]
-    )
+    options = ["--output", str(tmp_path), "--compile"]  # the gallery runs both without it
+    measured, estimate = load("examples", "inverse_problem").main(options)
     assert 0.9 < estimate.misfit < 1.1  # as the noise, and no better
     error = np.log(estimate.conductivity / measured.conductivity)
     assert np.sqrt(np.mean(error**2)) < 0.1
@@ -130,12 +119,6 @@ def test_inverse_problem_finds_the_conductivity(
 
 #: Examples that train with --compile and --resume, beside the digits.
 TRAINING = ["tabular", "convolution", "transformer", "uncertainty", "autoencoder"]
-
-
-def loaded(name: str) -> ModuleType:
-    for library in ("sklearn", "tqdm", "matplotlib", "safetensors"):
-        pytest.importorskip(library)
-    return load("examples", name)
 
 
 def on_few(name: str, patch: pytest.MonkeyPatch) -> tuple[Callable[..., Any], list[str]]:
@@ -206,8 +189,6 @@ def test_training_runs_compiled_as_eagerly_everywhere(
     name: str, tmp_path: Path, monkeypatch: Any, backend: Any, compiled: list[Any]
 ) -> None:
     """Where JAX does not fuse, to the bit."""
-    from safetensors.numpy import load_file
-
     if wg.get_backend().name == "numpy":
         pytest.skip("where a stopped run compares the same")
     if wg.get_backend().name == "dask":
@@ -215,6 +196,7 @@ def test_training_runs_compiled_as_eagerly_everywhere(
     main, options = on_few(name, monkeypatch)
     for how in ("", "--compile"):
         main([*options, "--output", str(tmp_path / f"on{how}"), *filter(None, [how])])
+    load_file = importlib.import_module("safetensors.numpy").load_file
     eager, replayed = (load_file(tmp_path / f"on{h}/last.safetensors") for h in ("", "--compile"))
     for key, expected in eager.items():
         if wg.get_backend().name == "jax":
@@ -222,22 +204,6 @@ def test_training_runs_compiled_as_eagerly_everywhere(
         else:
             np.testing.assert_array_equal(replayed[key], expected)
     assert compiled
-
-
-@pytest.mark.ci
-@pytest.mark.slow
-def test_tabular_judges_patients(tmp_path: Path) -> None:
-    with wg.use_backend("numpy"):
-        assert loaded("tabular").main(["--output", str(tmp_path)]) > 0.95
-
-
-@pytest.mark.ci
-@pytest.mark.slow
-def test_convolution_reads_digits(tmp_path: Path, capsys: Any) -> None:
-    with wg.use_backend("numpy"):
-        accuracy = loaded("convolution").main(["--compile", "--output", str(tmp_path)])
-    assert accuracy >= 0.985
-    assert f"{accuracy:.2%} of 360 held-out digits" in capsys.readouterr().out
 
 
 @pytest.mark.ci
@@ -349,7 +315,5 @@ def test_search_finds_what_learns_on_processes_as_in_this_one(capsys: Any) -> No
     assert accuracy > 0.9 and max(reached) > min(reached)
     out = capsys.readouterr().out
     assert out.startswith("best of 4 trials: width ") and f"accuracy {accuracy:.2%}" in out
-    command = [sys.executable, str(EXAMPLES / "search.py"), *options, "--jobs", "2"]
-    environment = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent), "WENGERT_BACKEND": "numpy"}
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert ended.stdout == out
+    command = (ROOT / "examples" / "search.py", *options, "--jobs", "2")
+    assert python(*command, WENGERT_BACKEND="numpy").stdout == out

@@ -1,8 +1,6 @@
 """The public names: listed in a fresh process, importable as modules, and each at home."""
 
 import json
-import subprocess
-import sys
 from importlib import import_module
 from operator import attrgetter
 from typing import Any
@@ -10,28 +8,16 @@ from typing import Any
 import pytest
 
 import wengert as wg
+from tests.scripts import python
 from wengert.names import HINTS
 from wengert.ops.late import LATER
 
 NAMESPACES = [
     *("wengert", "wengert.autograd", "wengert.func", "wengert.nn", "wengert.nn.functional"),
     *("wengert.nn.init", "wengert.nn.utils", "wengert.random", "wengert.tape"),
-    *(
-        "wengert.amp",
-        "wengert.dask",
-        "wengert.data",
-        "wengert.export",
-        "wengert.inspection",
-        "wengert.optim",
-        "wengert.optim.lr_scheduler",
-        "wengert.optim.swa_utils",
-        "wengert.optimize",
-        "wengert.testing",
-        "wengert.linalg",
-        "wengert.fft",
-        "wengert.special",
-        "wengert.random",
-    ),
+    *("wengert.amp", "wengert.dask", "wengert.data", "wengert.export", "wengert.inspection"),
+    *("wengert.optim", "wengert.optim.lr_scheduler", "wengert.optim.swa_utils", "wengert.optimize"),
+    *("wengert.testing", "wengert.linalg", "wengert.fft", "wengert.special"),
 ]
 
 LISTED = f"""
@@ -53,12 +39,6 @@ def namespace(name: str) -> Any:
     return found
 
 
-def run(code: str) -> str:
-    return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout
-
-
 def test_a_private_name_is_asked_for_by_tools_and_gets_no_hint() -> None:
     with pytest.raises(AttributeError) as caught:
         wg._matmul  # noqa: B018
@@ -67,32 +47,25 @@ def test_a_private_name_is_asked_for_by_tools_and_gets_no_hint() -> None:
         wg.matmull  # noqa: B018
 
 
-@pytest.mark.parametrize(
-    ("name", "instead"),
-    [("global_tape", "wg.global_tape"), ("Entries", "wengert.inspection.listing.Entries")],
-)
-def test_names_that_went_from_the_tape_have_hints(name: str, instead: str) -> None:
-    with pytest.raises(AttributeError, match=f"no attribute '{name}'; use {instead}$"):
-        getattr(wg.tape, name)
+def test_names_that_went_and_those_of_another_namespace_have_hints() -> None:
+    for name, told in {
+        "tape.global_tape": "no attribute 'global_tape'; use wg.global_tape$",
+        "tape.Entries": "no attribute 'Entries'; use wengert.inspection.listing.Entries$",
+        "tape.sweeps": "no attribute 'sweeps'$",
+        "func.jit": "; use wg.compile(,|$)",
+        "linalg.inverse": "; use wg.linalg.inv(,|$)",
+        "optim.tanh": "; use wg.tanh(,|$)",
+    }.items():
+        with pytest.raises(AttributeError, match=told):
+            attrgetter(name)(wg)
     import_module("wengert.inspection.listing")
     for written in HINTS["wengert.tape"].values():
         attrgetter(written.partition(".")[2])(wg)
-    with pytest.raises(AttributeError, match=r"no attribute 'sweeps'$"):
-        wg.tape.sweeps  # noqa: B018
-
-
-@pytest.mark.parametrize(
-    ("name", "instead"),
-    [("func.jit", "wg.compile"), ("linalg.inverse", "wg.linalg.inv"), ("optim.tanh", "wg.tanh")],
-)
-def test_names_of_another_namespace_have_hints(name: str, instead: str) -> None:
-    with pytest.raises(AttributeError, match=f"; use {instead}(,|$)"):
-        attrgetter(name)(wg)
 
 
 @pytest.mark.slow
 def test_a_fresh_process_lists_every_public_name_and_no_others() -> None:
-    for name, listed in json.loads(run(LISTED)).items():
+    for name, listed in json.loads(python("-c", LISTED).stdout).items():
         public = namespace(name).__all__
         assert sorted(listed) == sorted(n for n in public if not n.startswith("__")), name
         assert len(set(public)) == len(public)
@@ -105,31 +78,25 @@ def test_every_listed_name_is_there(name: str) -> None:
         getattr(module, one)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", ["special", *(pytest.param(x, marks=pytest.mark.slow) for x in ("fft", "linalg"))]
-)
-def test_extensions_are_modules_by_their_public_names(name: str) -> None:
-    code = (
-        f"import wengert.{name} as by_name, wengert as wg, wengert.ops.{name} as home, sys\n"
-        f"from wengert.{name} import {home(name)} as function\n"
-        f"assert by_name is wg.{name} is home is sys.modules['wengert.{name}']\n"
-        f"assert function is wg.{name}.{home(name)}\n"
-    )
-    run(code)
-    run(f"import wengert as wg; first = wg.{name}; import wengert.{name} as m; assert m is first")
-
-
-def home(name: str) -> str:
-    return {"fft": "rfft", "linalg": "solve", "special": "digamma"}[name]
+#: The extensions, and a function of each.
+HOMES = {"fft": "rfft", "linalg": "solve", "random": "randn", "special": "digamma"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", ["nn", *(pytest.param(x, marks=pytest.mark.slow) for x in ("func", "optim", "testing"))]
-)
-def test_submodules_need_no_import_of_their_own(name: str) -> None:
-    run(f"import wengert as wg; wg.{name}.__all__")
+def test_extensions_are_modules_by_whatever_name_they_are_imported_first() -> None:
+    """And submodules need no import of their own."""
+    lines = ["import sys, wengert as wg"]
+    for name, function in HOMES.items():
+        lines += [
+            f"first = wg.{name}" if name == "linalg" else "",
+            f"import wengert.{name} as by_name, wengert.ops.{name} as home",
+            f"from wengert.{name} import {function} as function",
+            f"assert by_name is wg.{name} is home is sys.modules['wengert.{name}']",
+            f"assert function is wg.{name}.{function}",
+            "assert by_name is first" if name == "linalg" else "",
+        ]
+    lines += [f"wg.{name}.__all__" for name in ("nn", "func", "optim", "testing")]
+    python("-c", "\n".join(lines))
 
 
 def test_stub_of_the_namespace_is_current() -> None:

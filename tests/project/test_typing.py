@@ -5,14 +5,14 @@ pyright runs as basedpyright, whose wheel brings all that it needs along.
 
 import json
 import re
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.scripts import ROOT, python
+
 PROGRAMS = Path(__file__).with_name("typed")
 
 
@@ -26,14 +26,7 @@ def by_mypy(directory: Path) -> dict[str, dict[int, str]]:
     settings = directory / "mypy.ini"
     settings.write_text(f"[mypy]\nmypy_path = {ROOT}\nstrict = True\nfollow_imports = silent\n")
     files = sorted(str(path) for path in PROGRAMS.glob("*.py"))
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", f"--config-file={settings}", *files],
-        cwd=directory,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 1, done.stdout + done.stderr
+    done = python("-m", "mypy", f"--config-file={settings}", *files, code=1, folder=directory)
     found: dict[str, dict[int, str]] = {}
     for path, line, text in re.findall(r"^(.+?):(\d+): error: (.*)$", done.stdout, re.MULTILINE):
         found.setdefault(Path(path).name, {})[int(line)] = text
@@ -48,17 +41,8 @@ def by_pyright(directory: Path) -> dict[str, dict[int, str]]:
         "typeCheckingMode": "strict",  # pyright's own
     }
     settings.write_text(json.dumps(asked))
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "basedpyright", "--outputjson"),
-            *("--project", str(settings), "--pythonpath", sys.executable),
-        ],
-        cwd=directory,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 1, done.stdout + done.stderr
+    words = ("--outputjson", "--project", settings, "--pythonpath", sys.executable)
+    done = python("-m", "basedpyright", *words, code=1, folder=directory)
     found: dict[str, dict[int, str]] = {}
     for one in json.loads(done.stdout)["generalDiagnostics"]:
         line = one["range"]["start"]["line"] + 1
@@ -77,6 +61,5 @@ def test_a_user_s_programs(checker, module: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["sound.py"])
-def test_the_sound_program_runs(name: str) -> None:
-    subprocess.run([sys.executable, PROGRAMS / name], check=True, cwd=ROOT)
+def test_the_sound_program_runs() -> None:
+    python(PROGRAMS / "sound.py")

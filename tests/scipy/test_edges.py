@@ -152,7 +152,7 @@ class _Bowl:
 def test_callables_of_all_kinds_refuse_to_lose_derivatives() -> None:
     bowl = _Bowl(tensor(2.0).requires_grad_())
     for function in (bowl, bowl.__call__, partial(_Bowl.__call__, bowl)):
-        with pytest.raises(TypeError, match="result of func"):
+        with pytest.raises(TypeError, match="result of argument 1"):
             optimize.fmin(function, [0.0], disp=0)
     assert optimize.fmin(_Bowl(1.0), [0.0], disp=0) == pytest.approx([1.0], abs=1e-4)
 

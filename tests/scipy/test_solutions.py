@@ -209,10 +209,10 @@ def test_refusals_name_the_function() -> None:
         r"minimize .*result of constraints": lambda: optimize.minimize(
             lambda x: x[0] ** 2, [1.0], constraints=eq
         ),
-        r"optimize.fmin .*result of func": lambda: optimize.fmin(
+        r"optimize.fmin .*result of argument 1": lambda: optimize.fmin(
             lambda x: (x - p) ** 2, [0.0], disp=0
         ),
-        r"linprog .*\(c\)": lambda: optimize.linprog(p),
+        r"linprog .*\(argument 1\)": lambda: optimize.linprog(p),
         r"leastsq: cov_x": lambda: optimize.leastsq(lambda x: x - p, [0.0], full_output=True),
         r"solve_ivp: .*events=": lambda: integrate.solve_ivp(
             lambda t, y: p * y, (0, 1), [1.0], events=lambda t, y: y[0] - 1.5

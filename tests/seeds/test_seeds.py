@@ -31,11 +31,7 @@ def shown(capsys):
 
 
 def five_neurons():
-    a = torch.randn((3, 3), requires_grad=True)
-    w1 = torch.randn((3, 3), requires_grad=True)
-    w2 = torch.randn((3, 3), requires_grad=True)
-    w3 = torch.randn((3, 3), requires_grad=True)
-    w4 = torch.randn((3, 3), requires_grad=True)
+    a, w1, w2, w3, w4 = (torch.randn((3, 3), requires_grad=True) for _ in range(5))
     b = w1 * a
     c = w2 * a
     d = w3 * b + w4 * c
@@ -73,26 +69,18 @@ def test_is_leaf_and_next_functions_of_the_five_neurons():
 def test_backward_on_a_vector_is_an_error():
     *_, d = five_neurons()
     L = 10 - d
-    with pytest.raises(
-        RuntimeError, match="grad can be implicitly created only for scalar outputs"
-    ):
+    with pytest.raises(RuntimeError, match="implicitly created only for scalar outputs"):
         L.backward()
 
 
 def test_backward_on_the_sum():
-    a, w1, w2, w3, w4, *_, d = five_neurons()
+    *leaves, _, _, d = five_neurons()
     L = (10 - d).sum()
     L.backward()
-    value = {name: t.detach().numpy() for name, t in dict(a=a, w1=w1, w2=w2, w3=w3, w4=w4).items()}
-    expected = {
-        "w4": -value["w2"] * value["a"],
-        "w3": -value["w1"] * value["a"],
-        "w2": -value["w4"] * value["a"],
-        "w1": -value["w3"] * value["a"],
-        "a": -value["w3"] * value["w1"] - value["w4"] * value["w2"],
-    }
-    for name, t in dict(a=a, w1=w1, w2=w2, w3=w3, w4=w4).items():
-        np.testing.assert_allclose(t.grad.numpy(), expected[name], rtol=1e-5, atol=1e-6)
+    a, w1, w2, w3, w4 = (t.detach().numpy() for t in leaves)
+    expected = (-w3 * w1 - w4 * w2, -w3 * a, -w4 * a, -w1 * a, -w2 * a)
+    for t, gradient in zip(leaves, expected, strict=True):
+        np.testing.assert_allclose(t.grad.numpy(), gradient, rtol=1e-5, atol=1e-6)
 
 
 def test_backward_with_ones_is_backward_of_the_sum():
@@ -162,22 +150,13 @@ def test_requires_grad_is_contagious(shown):
     y = torch.randn(3, 3)  # requires_grad=False by default
     z = torch.randn((3, 3), requires_grad=True)
     a = x + y
-    print(a.requires_grad)
     b = a + z
-    print(b.requires_grad)
-    print(x.grad_fn)
-    print(y.grad_fn)
-    print(z.grad_fn)
-    print(a.grad_fn)
-    print(b.grad_fn)
-    assert shown() == "False\nTrue\nNone\nNone\nNone\nNone\n<AddBackward0 object at 0x…>\n"
+    print(a.requires_grad, b.requires_grad, x.grad_fn, y.grad_fn, z.grad_fn, a.grad_fn, b.grad_fn)
+    assert shown() == "False True None None None None <AddBackward0 object at 0x…>\n"
 
 
 def test_retain_grad(shown):
-    a = torch.tensor([2.0], requires_grad=True)
-    b = torch.tensor([3.0], requires_grad=True)
-    c = torch.tensor([5.0], requires_grad=True)
-    d = torch.tensor([10.0], requires_grad=True)
+    a, b, c, d = (torch.tensor([x], requires_grad=True) for x in (2.0, 3.0, 5.0, 10.0))
     u = a * b
     t = torch.log(d)
     v = t * c
@@ -185,34 +164,25 @@ def test_retain_grad(shown):
     e = u + v
 
     def show():
-        print(f"a is leaf: {a.is_leaf}")
-        print(f"a grad_fn: {a.grad_fn}")
-        print(f"a grad: {a.grad}")
-        print()
+        for name, x in {"a": a, "t": t}.items():
+            print(f"{name} is leaf: {x.is_leaf}")
+            print(f"{name} grad_fn: {x.grad_fn}")
+            print(f"{name} grad: {x.grad}")
         print(f"e is leaf: {e.is_leaf}")
         print(f"e grad_fn: {e.grad_fn}")
         with pytest.warns(UserWarning, match="of a Tensor that is not a leaf Tensor is being"):
             print(f"e grad: {e.grad}")
-        print()
-        print(f"t is leaf: {t.is_leaf}")
-        print(f"t grad_fn: {t.grad_fn}")
-        print(f"t grad: {t.grad}")
 
-    show()
-    assert shown() == (
-        "a is leaf: True\na grad_fn: None\na grad: None\n\n"
-        "e is leaf: False\ne grad_fn: <AddBackward0 object at 0x…>\ne grad: None\n\n"
-        "t is leaf: False\nt grad_fn: <LogBackward0 object at 0x…>\nt grad: None\n"
-    )
-    e.backward()
+    for gradients in (("None", "None"), ("tensor([3.])", "tensor([5.])")):
+        show()
+        assert shown() == (
+            f"a is leaf: True\na grad_fn: None\na grad: {gradients[0]}\n"
+            f"t is leaf: False\nt grad_fn: <LogBackward0 object at 0x…>\nt grad: {gradients[1]}\n"
+            "e is leaf: False\ne grad_fn: <AddBackward0 object at 0x…>\ne grad: None\n"
+        )
+        e.backward() if a.grad is None else None
     assert [x.grad.item() for x in (a, b, c)] == [3.0, 2.0, pytest.approx(np.log(10), rel=1e-6)]
     assert d.grad.item() == pytest.approx(0.5)
-    show()
-    assert shown() == (
-        "a is leaf: True\na grad_fn: None\na grad: tensor([3.])\n\n"
-        "e is leaf: False\ne grad_fn: <AddBackward0 object at 0x…>\ne grad: None\n\n"
-        "t is leaf: False\nt grad_fn: <LogBackward0 object at 0x…>\nt grad: tensor([5.])\n"
-    )
 
 
 # -- AutoGrad in PyTorch ---------------------------------------------------------------------------

@@ -6,7 +6,6 @@ import pickle
 import random
 import struct
 from collections import Counter, OrderedDict
-from copy import deepcopy
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -247,6 +246,10 @@ def nested(n):
     return value
 
 
+ITSELF = []
+ITSELF.append(ITSELF)
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [
@@ -262,6 +265,7 @@ def nested(n):
         (nested(70), "nested more than 64 deep"),
         ([1 << 14_000], "more than 14000 bits"),
         (lambda: 1, "type function"),
+        (ITSELF, "contains itself"),
     ],
 )
 def test_what_cannot_be_saved_leaves_the_file_alone(value, message, path):
@@ -272,29 +276,21 @@ def test_what_cannot_be_saved_leaves_the_file_alone(value, message, path):
     assert [*path.parent.iterdir()] == [path]
 
 
-def test_a_list_that_contains_itself(path):
-    value = []
-    value.append(value)
-    with pytest.raises(ValueError, match="contains itself"):
-        wg.save(path, value=value)
-
-
 def test_wrong_calls(path):
     model = network()
-    with pytest.raises(TypeError, match=r"all else by name: wg.save\('run.safetensors'"):
-        wg.save(model, path)
-    with pytest.raises(TypeError, match="save takes a path"):
-        wg.save(model, model=path)
     wg.save(path, model=model, epoch=1)
-    with pytest.raises(TypeError, match=r"all else by name: wg.load\("):
-        wg.load(path, model)
-    with pytest.raises(TypeError, match="epoch is a int, which has no load_state_dict"):
-        wg.load(path, epoch=1)
+    for call, message in (
+        (lambda: wg.save(model, path), r"all else by name: wg.save\('run.safetensors'"),
+        (lambda: wg.save(model, model=path), "save takes a path"),
+        (lambda: wg.load(path, model), r"all else by name: wg.load\("),
+        (lambda: wg.load(path, epoch=1), "epoch is a int, which has no load_state_dict"),
+        (lambda: wg.save(path, __metadata__=1), "the format keeps the name '__metadata__'"),
+        (lambda: wg.save(path, verify=1), "load keeps the name 'verify'"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            call()
     with pytest.raises(ValueError, match="there is no state of epoch, generator; there are: model"):
         wg.load(path, epoch=model, generator=True)
-    for name, owner in (("__metadata__", "the format"), ("verify", "load")):
-        with pytest.raises(TypeError, match=f"{owner} keeps the name '{name}'"):
-            wg.save(path, **{name: 1})
 
 
 class Failing:
@@ -325,29 +321,29 @@ def test_a_load_that_fails_puts_all_back(error, backend, path):
     failing.held = ["before"]
     optimizer.param_groups[0]["lr"] = 0.5
     state, random_state = bits(model.state_dict()), wg.get_rng_state()["host"]
-    buffers = bits(
-        {str(k): v["momentum_buffer"] for k, v in optimizer.state_dict()["state"].items()}
-    )
+    buffers = momentum(optimizer)
     with pytest.raises((ValueError, KeyboardInterrupt)) as caught:
         wg.load(path, generator=True, model=model, optimizer=optimizer, failing=failing)
     if isinstance(error, KeyError):
-        assert "the state of failing doesn't fit, and nothing was loaded: KeyError: 'lr'" in str(
-            caught.value
-        )
+        told = "the state of failing doesn't fit, and nothing was loaded: KeyError: 'lr'"
+        assert told in str(caught.value)
     assert failing.held == ["before"]
     assert bits(model.state_dict()) == state and wg.get_rng_state()["host"] == random_state
     assert optimizer.param_groups[0]["lr"] == 0.5
-    now = optimizer.state_dict()["state"]
-    assert bits({str(k): v["momentum_buffer"] for k, v in now.items()}) == buffers
+    assert momentum(optimizer) == buffers
+
+
+def momentum(optimizer):
+    state = optimizer.state_dict()["state"]
+    return bits({str(k): v["momentum_buffer"] for k, v in state.items()})
 
 
 def test_a_state_of_another_shape_changes_nothing(path):
-    model, other = nn.Linear(2, 3), nn.Linear(2, 4)
+    model, first = nn.Linear(2, 3), nn.Linear(2, 3)
     wg.save(path, first=model, model=model)
-    first = nn.Linear(2, 3)
     before = bits(first.state_dict())
     with pytest.raises(ValueError, match=r"(?s)state of model doesn't fit.*size mismatch for wei"):
-        wg.load(path, first=first, model=other)
+        wg.load(path, first=first, model=nn.Linear(2, 4))
     assert bits(first.state_dict()) == before
 
 
@@ -541,10 +537,6 @@ def test_weights_of_pytorch_and_back(path):
     assert wg.load(path, model=ours) == {}
     for name, weight in theirs.state_dict().items():
         assert ours.state_dict()[name].tolist() == weight.tolist()
-    x = np.random.default_rng(0).normal(size=(5, 2))
-    found = deepcopy(ours).double()(wg.asarray(x)).detach().numpy()
-    expected = deepcopy(theirs).double()(torch.asarray(x)).detach().numpy()
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
     with pytest.raises(ValueError, match=r"no checkpoint of Wengert's.*not into model, other"):
         wg.load(path, model=ours, other=ours)
     with pytest.raises(ValueError, match=r"without a checkpoint; wg.nn.load"):
@@ -624,21 +616,16 @@ def test_a_compiled_step_goes_on_from_what_was_loaded(backend, path):
 
 
 @pytest.mark.parametrize("read", [wg.load, wg.nn.load])
-@pytest.mark.parametrize("protocol", range(6))
-def test_a_pickle_is_named(tmp_path: Path, read: Any, protocol: int) -> None:
-    path = tmp_path / "model.pkl"
-    path.write_bytes(pickle.dumps({"weight": np.ones(3)}, protocol))
-    with pytest.raises(ValueError, match=r"model.pkl is a pickle, .*safetensors.numpy.save_file"):
-        read(path)
-
-
-@pytest.mark.parametrize("read", [wg.load, wg.nn.load])
-def test_numpys_files_are_named(tmp_path: Path, read: Any) -> None:
+def test_pickles_and_numpys_files_are_named(tmp_path: Path, read: Any) -> None:
+    told = {"npy": r"x.npy is NumPy's \.npy file", "npz": r"x.npz is NumPy's \.npz file"}
     np.save(tmp_path / "x.npy", np.ones(3))
     np.savez(tmp_path / "x.npz", np.ones(3))
-    for name, match in (("x.npy", r"is NumPy's \.npy file"), ("x.npz", r"is NumPy's \.npz file")):
+    for protocol in range(6):
+        (tmp_path / f"x.{protocol}").write_bytes(pickle.dumps({"w": np.ones(3)}, protocol))
+        told[protocol] = rf"x.{protocol} is a pickle, .*safetensors.numpy.save_file"
+    for suffix, match in told.items():
         with pytest.raises(ValueError, match=match):
-            read(tmp_path / name)
+            read(tmp_path / f"x.{suffix}")
 
 
 @pytest.mark.oracle
@@ -654,11 +641,8 @@ def test_a_file_of_pytorchs_is_named(tmp_path: Path, zipped: bool, protocol: int
 
 def test_a_checkpoint_that_is_cut_off_is_no_pickle(tmp_path: Path) -> None:
     path = tmp_path / "run.safetensors"
-    for content in (b"", b"{}", b"some text\n", b"(1, 2)."):
+    cut = [length.to_bytes(8, "little") + b"{" for length in (0x280, 0x380, 0x480)]
+    for content in (b"", b"{}", b"some text\n", b"(1, 2).", *cut):
         path.write_bytes(content)
-        with pytest.raises(ValueError, match="is no safetensors file, or is not complete"):
-            wg.load(path)
-    for length in (0x280, 0x380, 0x480):
-        path.write_bytes(length.to_bytes(8, "little") + b"{")
         with pytest.raises(ValueError, match="is no safetensors file, or is not complete"):
             wg.load(path)

@@ -2,9 +2,6 @@
 
 import inspect
 import re
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,14 +12,15 @@ from numpy.typing import ArrayLike
 
 import wengert as wg
 from tests.ops.cases import examples
+from tests.scripts import python
 from wengert.testing import Argument, Axis, WrongGradientError, check, check_gradients
 from wengert.testing import strategies as ws
 from wengert.testing.arguments import calls
+from wengert.testing.backends import installed_backends
 from wengert.testing.exploration import Drawn
 from wengert.testing.snippets import function_code, value_code
 
 NUMPY = {"backends": ["numpy"], "examples": 10}
-ROOT = Path(__file__).parents[2]
 
 
 def doubled(x):
@@ -116,10 +114,7 @@ def test_all_backends_by_default():
         return x * x
 
     check_gradients(function, Argument((2,)), examples=1)
-    assert {"numpy"} <= seen
-    from wengert.testing.backends import installed_backends
-
-    assert seen == set(installed_backends())
+    assert {"numpy"} <= seen == {*installed_backends()}
 
 
 # -- what comes of it ------------------------------------------------------------------------------
@@ -132,14 +127,11 @@ def test_a_decorated_function_is_a_test():
         return wg.sin(x)
 
     assert test_right() is None
-    assert test_right.__code__.co_filename == __file__
-    assert test_right.__code__.co_name == test_right.__name__ == "test_right"
-    first = inspect.unwrap(test_right.function).__code__.co_firstlineno
-    assert test_right.__code__.co_firstlineno == first
-    assert test_right.__name__ == "test_right"
+    code, own = test_right.__code__, inspect.unwrap(test_right.function).__code__
+    assert (code.co_filename, code.co_firstlineno) == (__file__, own.co_firstlineno)
+    assert code.co_name == test_right.__name__ == "test_right"
     assert test_right.__doc__ == "Say what."
-    x = wg.ones(2)
-    assert test_right.function(x).shape == (2,)
+    assert test_right.function(wg.ones(2)).shape == (2,)
 
 
 @pytest.mark.slow
@@ -161,36 +153,17 @@ def test_errors_of_the_function_say_with_what():
     assert any("wg.testing.gradcheck(fails, inputs" in note for note in caught.value.__notes__)
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        1.5,
-        -0.0,
-        float("inf"),
-        float("nan"),
-        complex(-0.0, 2),
-        complex(1, float("-inf")),
-        [1, "a", (None,)],
-        {"a": (2.0, [])},
-        np.array([[0.1, -0.0], [np.inf, 1e-300]]),
-        np.zeros((0, 3)),
-        np.array([1, 2], dtype=np.int32),
-    ],
-)
-def test_values_as_code(value):
-    found = eval(value_code(value), {"wg": wg, "np": np})
-    assert repr(found) == repr(value)
+VALUES = [
+    *(1.5, -0.0, np.inf, np.nan, complex(-0.0, 2), complex(1, -np.inf)),
+    *([1, "a", (None,)], {"a": (2.0, [])}, np.array([[0.1, -0.0], [np.inf, 1e-300]])),
+    *(np.zeros((0, 3)), np.array([1, 2], dtype=np.int32), wg.zeros((2, 0), dtype=wg.complex64)),
+    *(wg.tensor([[0.1, wg.nan]], dtype=wg.float64, requires_grad=True), wg.tensor([1, 2])),
+]
 
 
-def test_tensors_as_code():
-    for x in (
-        wg.tensor([[0.1, wg.nan]], dtype=wg.float64, requires_grad=True),
-        wg.zeros((2, 0), dtype=wg.complex64),
-        wg.tensor([1, 2]),
-    ):
-        found = eval(value_code(x), {"wg": wg})
-        assert repr(found) == repr(x)
-        assert found.requires_grad == x.requires_grad
+def test_values_as_code():
+    for value in VALUES:
+        assert repr(eval(value_code(value), {"wg": wg, "np": np})) == repr(value)
 
 
 def test_functions_as_code():
@@ -206,13 +179,8 @@ def test_functions_as_code():
 
 
 class Halved(wg.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x / 2
-
-    @staticmethod
-    def backward(ctx, g):
-        return g
+    forward = staticmethod(lambda ctx, x: x / 2)
+    backward = staticmethod(lambda ctx, g: g)
 
 
 def test_methods_as_code():
@@ -231,9 +199,8 @@ def test_methods_as_code():
 
 
 def test_a_function_that_is_given_by_its_apply_is_named_in_the_message():
-    with pytest.raises(
-        WrongGradientError, match=r"^Halved\.apply: the gradient is wrong"
-    ) as caught:
+    told = r"^Halved\.apply: the gradient is wrong"
+    with pytest.raises(WrongGradientError, match=told) as caught:
         check_gradients(Halved.apply, ..., **NUMPY)
     assert "gradcheck(Halved.apply, inputs" in str(caught.value)
 
@@ -245,11 +212,10 @@ def test_misuse():
     for options, text in [
         ({"order": 3}, "order should be 1 or 2"),
         ({"kinks": "pass"}, "kinks should be"),
+        ({"settings": 20}, r"settings should be hypothesis\.settings, not int"),
     ]:
-        with pytest.raises(ValueError, match=text):
+        with pytest.raises((ValueError, TypeError), match=text):
             check_gradients(wg.exp, ..., **options)
-    with pytest.raises(TypeError, match=r"settings should be hypothesis\.settings, not int"):
-        check_gradients(wg.exp, ..., settings=20)
     with pytest.raises(TypeError, match="is no shape"):
         Argument([2, 3])
     with pytest.raises(ValueError, match="at least one input"):
@@ -266,12 +232,11 @@ def test_hypothesis_is_asked_for_by_name():
         "except ImportError as error:\n    assert 'wengert[testing]' in str(error), error\n"
         "else:\n    raise SystemExit('imported')\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+    python("-c", code)
 
 
 def test_a_backend_that_is_missing_is_explained_where_it_was_not_named(monkeypatch):
     from wengert.backends import BackendError
-    from wengert.testing import check
 
     monkeypatch.setattr(check, "installed_backends", lambda: ["nosuch"])
     for options, notes in (({}, 1), ({"backends": ["nosuch"]}, 0)):
@@ -311,14 +276,6 @@ def with_slope(value, slope):
     return Made.apply
 
 
-def softplus(x):
-    return wg.nn.functional.softplus(x)
-
-
-def sigmoid(x):
-    return wg.nn.functional.sigmoid(x)
-
-
 SCALED = {"backends": ["numpy"], "order": 1, "settings": settings(max_examples=100)}
 
 
@@ -330,18 +287,10 @@ def test_what_was_drawn_is_told():
     assert str(drawn) == (
         "2 calls: complex64, float32, float64; shapes (), (2,), ... (1, 2); magnitudes 0.001 to 50"
     )
-    seen = []
-
-    def wrong(x):
-        seen.append(x.dtype.name)
-        return x * x.detach()
-
     with pytest.raises(WrongGradientError) as info:
-        check_gradients(wrong, ..., **NUMPY)
-    (told,) = [line for line in str(info.value).splitlines() if "drawn:" in line]
-    found = re.search(r"(\d+) calls: (.*); shapes (.*); (zeros|magnitudes .* to .*)", told)
-    assert found is not None
-    assert set(found[2].split(", ")) <= {*seen}
+        check_gradients(doubled, ..., **NUMPY)
+    line = r"drawn: +(\d+) calls: (.*float64.*); shapes (.*); (zeros|magnitudes .* to .*)"
+    assert re.search(line, str(info.value))
 
 
 @pytest.mark.slow
@@ -349,8 +298,8 @@ def test_mistakes_at_other_magnitudes_are_found():
     """Usual values, from -2 to 2, have the right slope."""
     missed = []
     for name, value, slope in [
-        ("above 4", softplus, lambda x: wg.where(x > 4, 0 * x + 1, sigmoid(x))),
-        ("below -30", softplus, lambda x: wg.where(x < -30, 0 * x + 1, sigmoid(x))),
+        ("above 4", wg.softplus, lambda x: wg.where(x > 4, 0 * x + 1, wg.expit(x))),
+        ("below -30", wg.softplus, lambda x: wg.where(x < -30, 0 * x + 1, wg.expit(x))),
         ("far", lambda x: 2 * x, lambda x: wg.where(abs(x) > 100, 0 * x + 3, 0 * x + 2)),
         ("near", wg.sin, lambda x: wg.cos(x) * wg.where((abs(x) < 1e-3) & (x != 0), 0.5, 1.0)),
     ]:
@@ -370,7 +319,7 @@ RIGHT = {"order": 2, "settings": settings(max_examples=examples(100))}
 def test_right_functions_pass_at_other_magnitudes():
     failed = []
     for name, function, *arguments in [
-        *((f.__name__, f, ...) for f in (wg.exp, wg.log, wg.sin, softplus)),
+        *((f.__name__, f, ...) for f in (wg.exp, wg.log, wg.sin, wg.softplus)),
         ("1/x", lambda x: 1 / x, ...),
         ("product", wg.matmul, ("n", "m"), ("m", "k")),
         ("far in a softmax", lambda x: wg.log(wg.sum(wg.nn.functional.softmax(x, -1)[:1])), ("n",)),

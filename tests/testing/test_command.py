@@ -1,21 +1,17 @@
 """``python -m wengert check``: what it checks, what it tells, and how it exits."""
 
-import os
-import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import wengert as wg
+from tests.scripts import python
 from wengert.testing import Argument, Axis
 from wengert.testing.checkup import Examination, Line, _batches, _differences
 from wengert.testing.command import main
 from wengert.testing.command import text as report
 from wengert.testing.targets import Target, UnusableError, find, shape_of
-
-ROOT = Path(__file__).parents[2]
 
 USERS = '''
 """A user's module."""
@@ -177,16 +173,10 @@ def test_a_right_function_is_right_in_every_mode(project, capsys):
 
 
 def test_details_of_several_lines_stand_below():
-    target = Target("f", None, source="--shape")
+    target, below = Target("f", None, source="--shape"), "\n              "
     done = Examination(target, [Line("one", "wrong", "a < b\nc"), Line("x", "not checked", "&")])
-    assert report(done).splitlines() == [
-        "f: WRONG",
-        "  inputs from --shape",
-        "  WRONG       one",
-        "              a < b",
-        "              c",
-        "  not checked x: &",
-    ]
+    lines = f"  inputs from --shape\n  WRONG       one{below}a < b{below}c\n  not checked x: &"
+    assert report(done) == f"f: WRONG\n{lines}"
 
 
 @pytest.mark.slow
@@ -195,36 +185,15 @@ def test_the_command_needs_hypothesis_and_says_so():
         "import sys; sys.modules['hypothesis'] = None\n"
         "from wengert.__main__ import main\nraise SystemExit(main(['check', 'math']))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT
-    )
-    assert done.returncode == 2
-    assert "wengert[testing]" in done.stderr
+    assert "wengert[testing]" in python("-c", code, code=2).stderr
 
 
 @pytest.mark.slow
 def test_the_command_line(project):
     _, path = project
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-m", "wengert", "check", f"{path.name}:layer", "--examples", "2"],
-        cwd=path.parent,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "layer: ok" in done.stdout
-    done = subprocess.run(
-        [sys.executable, "-m", "wengert", "chekc"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert "there is no command 'chekc'" in done.stderr
+    layer = (f"{path.name}:layer", "--examples", "2")
+    assert "layer: ok" in python("-m", "wengert", "check", *layer, folder=path.parent).stdout
+    assert "there is no command 'chekc'" in python("-m", "wengert", "chekc", code=2).stderr
 
 
 class Broken(wg.autograd.Function):

@@ -35,7 +35,16 @@ def square(xp, x):
     return xp.multiply(x, x)
 
 
+def slope(xp, g, x):
+    """The rule of a square."""
+    return xp.multiply(xp.multiply(g, x), 2)
+
+
 # -- what is right passes ----------------------------------------------------------------------
+
+
+def program(x, y):
+    return wg.tanh(x @ y), wg.sum(x * x, axis=0)
 
 
 @pytest.mark.parametrize("fast_mode", [False, True])
@@ -52,6 +61,14 @@ def test_right_gradients_pass(backend, fast_mode):
     ]:
         assert gradcheck(function, inputs, fast_mode=fast_mode)
         assert gradgradcheck(function, inputs, fast_mode=fast_mode)
+    inputs = (real(2, 3), real(3, 2))
+    both = {"check_batched_grad": True, "check_grad_dtypes": True, "fast_mode": fast_mode}
+    ahead = {"check_forward_ad": True, "check_batched_forward_grad": True}
+    assert gradcheck(program, inputs, **ahead, **both)
+    more = {"check_fwd_over_rev": True, "gen_non_contig_grad_outputs": True}
+    assert gradgradcheck(program, inputs, **more, **both)
+    assert gradcheck(program, inputs, check_forward_ad=True, check_backward_ad=False)
+    assert gradcheck(wg.exp, complex_(2), **ahead, **both)
 
 
 def test_inputs_that_do_not_require_grad_are_left_alone(plant):
@@ -66,62 +83,23 @@ def test_inputs_that_do_not_require_grad_are_left_alone(plant):
         gradcheck(product, (constant, real(3)))
 
 
-def test_complex_step_is_exact_to_rounding():
-    assert gradcheck(
-        lambda x: wg.exp(wg.multiply(x, x)), real(5), complex_step=True, rtol=1e-14, atol=1e-14
-    )
-
-
-def test_complex_step_is_for_real_inputs():
+def test_complex_step_is_exact_to_rounding_and_for_real_inputs():
+    exact = {"complex_step": True, "rtol": 1e-14, "atol": 1e-14}
+    assert gradcheck(lambda x: wg.exp(wg.multiply(x, x)), real(5), **exact)
     with pytest.raises(ValueError, match="real inputs"):
         gradcheck(wg.exp, complex_(2), complex_step=True)
 
 
 def test_differences_settle_over_nine_orders_of_magnitude():
     for scale in (1e-6, 1e-3, 1.0, 1e3):
-        x = real(3, low=scale, high=2 * scale)
-        assert gradcheck(wg.log, x, rtol=1e-7)
+        assert gradcheck(wg.log, real(3, low=scale, high=2 * scale), rtol=1e-7)
 
 
-def test_a_function_that_holds_its_input_is_seen_to_depend_on_it():
-    x = real(3)
-    assert gradcheck(lambda _: wg.multiply(x, x), x)
-
-
-def test_the_gradient_that_an_input_holds_is_untouched():
+def test_a_function_may_hold_its_input_and_its_gradient_is_untouched():
     x = real(3)
     held = x.grad = wg.zeros_like(x)
-    assert gradcheck(wg.exp, x)
+    assert gradcheck(lambda _: wg.multiply(x, x), x)
     assert x.grad is held
-
-
-# -- PyTorch's parameters ------------------------------------------------------------------------
-
-
-def program(x, y):
-    return wg.tanh(x @ y), wg.sum(x * x, axis=0)
-
-
-@pytest.mark.parametrize("fast_mode", [False, True])
-def test_forward_mode_batches_and_precision(backend, fast_mode):
-    if backend.name == "dask" and not fast_mode:
-        pytest.skip("each entry of a Jacobian is a graph there")
-    inputs = (real(2, 3), real(3, 2))
-    options = {"check_forward_ad": True, "check_batched_grad": True, "check_grad_dtypes": True}
-    assert gradcheck(
-        program, inputs, check_batched_forward_grad=True, fast_mode=fast_mode, **options
-    )
-    assert gradgradcheck(
-        program,
-        inputs,
-        check_fwd_over_rev=True,
-        check_batched_grad=True,
-        check_grad_dtypes=True,
-        gen_non_contig_grad_outputs=True,
-        fast_mode=fast_mode,
-    )
-    assert gradcheck(program, inputs, check_forward_ad=True, check_backward_ad=False)
-    assert gradcheck(wg.exp, complex_(2), check_batched_forward_grad=True, **options)
 
 
 @pytest.mark.parametrize("check", [gradcheck, gradgradcheck])
@@ -152,24 +130,118 @@ def test_arguments_and_results_in_containers():
         )
 
 
-def test_parameters_that_do_not_go_together():
-    x = real(2)
-    with pytest.raises(ValueError, match="sparse"):
-        gradcheck(wg.exp, x, masked=True)
-    with pytest.raises(ValueError, match="check_backward_ad or check_forward_ad"):
-        gradcheck(wg.exp, x, check_backward_ad=False)
-    with pytest.raises(ValueError, match="check_batched_grad needs check_backward_ad"):
-        gradcheck(
-            wg.exp, x, check_backward_ad=False, check_forward_ad=True, check_batched_grad=True
-        )
-    with pytest.raises(ValueError, match="check_batched_forward_grad needs check_forward_ad"):
-        gradcheck(wg.exp, x, check_batched_forward_grad=True)
+def test_misuse():
+    x, ahead = real(2), {"check_backward_ad": False, "check_forward_ad": True}
     assert gradcheck(wg.exp, x, masked=False)
+    for options, message in [
+        ({"masked": True}, "sparse"),
+        ({"check_backward_ad": False}, "check_backward_ad or check_forward_ad"),
+        ({**ahead, "check_batched_grad": True}, "check_batched_grad needs check_backward_ad"),
+        ({"check_batched_forward_grad": True}, "check_batched_forward_grad needs check_forward_ad"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            gradcheck(wg.exp, x, **options)
+    for check, function, given, message in [
+        (gradcheck, wg.exp, x.detach(), "at least one input"),
+        (gradcheck, wg.exp, wg.ones(3, requires_grad=True), r"inputs\[0\] has dtype float32"),
+        (gradcheck, lambda x: wg.astype(x, wg.float32), x, "result 0 has dtype float32"),
+        (gradcheck, lambda x: [1.0], x, "result 0 is a float"),
+        (gradgradcheck, lambda x: x.detach(), x, "no second derivatives"),
+    ]:
+        with pytest.raises((ValueError, TypeError), match=message):
+            check(function, given)
+
+
+def test_verdicts():
+    one = wg.asarray(0.0, dtype=wg.float64).requires_grad_()
+    for function, kind, text in [
+        (lambda x: wg.where(x > 0, x, 0 * x), KinkError, "kink here"),
+        (lambda x: wg.where(x > 0, x + 1, x), KinkError, "jumps"),
+        (lambda x: wg.sign(x) * wg.sqrt(wg.abs(x) + 0 * x), KinkError, "steep"),
+        (wg.sqrt, KinkError, "one side of this point alone"),
+        (lambda x: 1 / x, KinkError, "not defined, at this point"),
+        (lambda x: wg.sin(1e10 * (x + 1)), BadlyScaledError, "don't settle"),
+        (lambda x: wg.exp(709.782 + 1e16 * x * x), BadlyScaledError, "overflows"),
+        (lambda x: wg.sin(x.detach() + x) * 1, WrongGradientError, "gradient is wrong"),
+        # The values on both sides are 0 and 1; Wengert's relu would give 0, and this one gives -1.
+        (lambda x: wg.where(x > 0, x, 0 * x) - x + x.detach(), WrongGradientError, "between"),
+    ]:
+        with np.errstate(all="ignore"), pytest.raises(kind, match=text) as caught:
+            gradcheck(function, one)
+        assert type(caught.value) is kind
+
+
+# -- planted mistakes ----------------------------------------------------------------------------
+
+
+def damages_input(xp, g, x):
+    out = slope(xp, g, x)
+    if not xp.records:
+        x += 1
+    return out
+
+
+def damages_cotangent(xp, g, x):
+    if xp.records:
+        return slope(xp, g, x)
+    g *= 2
+    return xp.multiply(g, x)
+
+
+BUFFER = np.zeros(3)
+
+
+def shares(xp, g, x):
+    if xp.records:
+        return slope(xp, g, x)
+    return np.multiply(np.multiply(g, 2), x, out=BUFFER)
+
+
+def narrow(dtype):
+    """Exact for the values below: nothing but the dtype is wrong."""
+    return lambda xp, g, x: xp.astype(slope(xp, g, x), np.dtype(dtype))
+
+
+def noisy(xp, g, x):
+    return xp.multiply(xp.multiply(g, x), 2 + 1e-13 * next(NOISE))
+
+
+NOISE = itertools.count()
+#: A wrong rule of a square, the options of the check, and what it says.
+MISTAKES = {
+    "a sign": (lambda xp, g, x: slope(xp, g, xp.negative(x)), {}, "gradient is wrong(.|\n)*numer"),
+    "an input": (damages_input, {}, r"changed inputs\[0\] in place"),
+    "the cotangent": (damages_cotangent, {}, "changed the cotangent"),
+    "memory": (shares, {}, r"shares its memory with the \.grad of another"),
+    "float32": (narrow("float32"), {"atol": 1e-2}, "returns float32"),
+    "float16": (narrow("float16"), {"atol": 1e-2}, "returns float16"),
+    "not linear": (
+        lambda xp, g, x: slope(xp, xp.multiply(g, g), x),
+        {},
+        r"in the cotangent: .*, at inputs\[0\]\[0\], is",
+    ),
+    "not linear, fast": (
+        lambda xp, g, x: slope(xp, xp.multiply(g, g), x),
+        {"fast_mode": True},
+        "^the gradient for random .* are not linear$",
+    ),
+    "noise": (noisy, {}, r"gradient of inputs\[0\] differs between two runs"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_wrong_rule_is_caught(plant, name):
+    rule, options, text = MISTAKES[name]
+    x = wg.asarray([1.0, 2.0, 0.5], dtype=wg.float64).requires_grad_()
+    wrong = plant(square, x=rule)
+    with pytest.raises(GradcheckError, match=text):
+        gradcheck(wrong, x, **options)
+    assert not gradcheck(wrong, x, raise_exception=False, **options)
 
 
 def test_a_wrong_forward_rule_is_caught(plant):
     # The kind gives the forward rule, and it is not linear.
-    wrong = plant(square, linear="together", x=lambda xp, g, x: xp.multiply(xp.multiply(g, x), 2))
+    wrong = plant(square, linear="together", x=slope)
     assert gradcheck(wrong, real(2))
     for fast_mode in (False, True):
         with pytest.raises(WrongGradientError, match="forward derivative is wrong"):
@@ -185,11 +257,10 @@ def test_a_rule_that_mixes_the_members_of_a_batch_is_caught():
 
         @staticmethod
         def backward(ctx, g):
-            (x,) = ctx.saved_tensors
             array = g._array
             if hasattr(array, "inner"):
                 array = type(array)(array.inner[::-1], array.level)
-            return wg.tape.tensor.untracked(array) * (2 * x)
+            return wg.tape.tensor.untracked(array) * (2 * ctx.saved_tensors[0])
 
     x = real(2)
     assert gradcheck(Wrong.apply, x)
@@ -215,46 +286,12 @@ def test_an_absent_cotangent_counts_as_zeros():
 
 
 def test_a_result_that_leaves_single_precision_is_caught():
-    def wrong(x):
-        return wg.astype(x, wg.float64)
-
-    assert gradcheck(wrong, real(2))
-    with pytest.raises(GradcheckError, match="result 0 has dtype float64"):
-        gradcheck(wrong, real(2), check_grad_dtypes=True)
-    with pytest.raises(GradcheckError, match="result 0 has dtype complex128"):
-        gradcheck(lambda z: wg.astype(z, wg.complex128), complex_(2), check_grad_dtypes=True)
+    for dtype, x in ((wg.float64, real(2)), (wg.complex128, complex_(2))):
+        wrong = lambda x, dtype=dtype: wg.astype(x, dtype)
+        assert gradcheck(wrong, x)
+        with pytest.raises(GradcheckError, match=f"result 0 has dtype {dtype.name}"):
+            gradcheck(wrong, x, check_grad_dtypes=True)
     assert gradcheck(lambda z: z * 2, complex_(2), check_grad_dtypes=True)
-
-
-def test_verdicts():
-    one = wg.asarray(0.0, dtype=wg.float64).requires_grad_()
-    for function, kind, text in [
-        (lambda x: wg.where(x > 0, x, 0 * x), KinkError, "kink here"),
-        (lambda x: wg.where(x > 0, x + 1, x), KinkError, "jumps"),
-        (lambda x: wg.sign(x) * wg.sqrt(wg.abs(x) + 0 * x), KinkError, "steep"),
-        (wg.sqrt, KinkError, "one side of this point alone"),
-        (lambda x: 1 / x, KinkError, "not defined, at this point"),
-        (lambda x: wg.sin(1e10 * (x + 1)), BadlyScaledError, "don't settle"),
-        (lambda x: wg.exp(709.782 + 1e16 * x * x), BadlyScaledError, "overflows"),
-        (lambda x: wg.sin(x.detach() + x) * 1, WrongGradientError, "gradient is wrong"),
-        # The values on both sides are 0 and 1; Wengert's relu would give 0, and this one gives -1.
-        (lambda x: wg.where(x > 0, x, 0 * x) - x + x.detach(), WrongGradientError, "between"),
-    ]:
-        with np.errstate(all="ignore"), pytest.raises(kind, match=text) as caught:
-            gradcheck(function, one)
-        assert type(caught.value) is kind
-
-
-# -- planted mistakes ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("fast_mode", [False, True])
-def test_wrong_sign(backend, plant, fast_mode):
-    wrong = plant(square, x=lambda xp, g, x: xp.multiply(xp.multiply(g, x), -2))
-    with pytest.raises(GradcheckError, match="the gradient is wrong") as caught:
-        gradcheck(wrong, real(2, 2), fast_mode=fast_mode)
-    assert "numerical" in str(caught.value)
-    assert not gradcheck(wrong, real(2, 2), fast_mode=fast_mode, raise_exception=False)
 
 
 def test_the_worst_entry_and_both_values_are_named(plant):
@@ -263,55 +300,22 @@ def test_the_worst_entry_and_both_values_are_named(plant):
 
     wrong = plant(lambda xp, x, y: xp.multiply(x, y), x=rule, y=lambda xp, g, x: xp.multiply(g, x))
     x, y = wg.ones((2, 2), dtype=wg.float64), wg.asarray([[2.0, 2.0], [3.0, 2.0]], dtype=wg.float64)
-    x.requires_grad_()
     with pytest.raises(GradcheckError) as caught:
-        gradcheck(wrong, (x, y))
-    text = str(caught.value)
-    assert "d result 0[1, 0] / d inputs[0][1, 0]" in text
-    assert "numerical: 3  (from differences of values)\n" in text
-    assert "analytic:  8" in text
-    assert "2 of 16 entries" in text
+        gradcheck(wrong, (x.requires_grad_(), y))
+    for text in (
+        *("d result 0[1, 0] / d inputs[0][1, 0]", "analytic:  8", "2 of 16 entries"),
+        "numerical: 3  (from differences of values)\n",
+    ):
+        assert text in str(caught.value)
 
 
-@pytest.mark.parametrize("where", ["forward", "rule"])
-def test_damage_to_an_input(plant, where):
+def test_a_function_that_damages_its_input(plant):
     def forward(xp, x):
-        if where == "forward":
-            x += 1
+        x += 1
         return xp.multiply(x, x)
 
-    def rule(xp, g, x):
-        out = xp.multiply(xp.multiply(g, x), 2)
-        if where == "rule" and not xp.records:
-            x += 1
-        return out
-
     with pytest.raises(GradcheckError, match=r"changed inputs\[0\] in place"):
-        gradcheck(plant(forward, x=rule), real(3))
-
-
-def test_damage_to_the_cotangent(plant):
-    def rule(xp, g, x):
-        if not xp.records:
-            g *= 2
-        return xp.multiply(g, x)
-
-    with pytest.raises(GradcheckError, match="changed the cotangent"):
-        gradcheck(plant(square, x=rule), real(3))
-
-
-def test_gradients_that_share_memory_between_sweeps(plant):
-    buffer = np.zeros(3)
-
-    def rule(xp, g, x):
-        if xp.records:
-            return xp.multiply(g, xp.multiply(x, 2))
-        np.multiply(g, x, out=buffer)
-        buffer[...] *= 2
-        return buffer
-
-    with pytest.raises(GradcheckError, match=r"shares its memory with the \.grad of another"):
-        gradcheck(plant(square, x=rule), real(3))
+        gradcheck(plant(forward, x=slope), real(3))
 
 
 def test_gradients_that_share_memory_with_the_cotangent(plant, monkeypatch):
@@ -328,41 +332,15 @@ def test_gradients_that_share_memory_with_the_cotangent(plant, monkeypatch):
         gradcheck(wrong, x)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_wrong_dtype(plant, dtype):
-    def rule(xp, g, x):
-        # Exact for these values: nothing but the dtype is wrong.
-        return xp.astype(xp.multiply(g, xp.multiply(x, 2)), np.dtype(dtype))
-
-    x = wg.asarray([1.0, 2.0], dtype=wg.float64).requires_grad_()
-    with pytest.raises(GradcheckError, match=rf"returns {dtype}"):
-        gradcheck(plant(lambda xp, x: xp.multiply(x, x), x=rule), x, atol=1e-2)
-
-
-def test_not_linear_in_the_cotangent(plant):
-    def rule(xp, g, x):
-        return xp.multiply(xp.multiply(xp.multiply(g, g), x), 2)
-
-    wrong = plant(square, x=rule)
-    with pytest.raises(GradcheckError, match=r"in the cotangent: .*, at inputs\[0\]\[0\], is"):
-        gradcheck(wrong, real(3))
-    with pytest.raises(WrongGradientError, match=r"^the gradient for random .* are not linear$"):
-        gradcheck(wrong, real(3), fast_mode=True)
-
-
 def test_not_linear_in_the_tangent(plant):
     """Right along each axis."""
-
-    def rule(xp, g, x):
-        return xp.multiply(xp.multiply(g, x), 2)
-
-    jvps = {"x": lambda xp, t, x: rule(xp, xp.abs(t), x)}
-    wrong = plant(square, elementwise=False, jvps=jvps, x=rule)
+    jvps = {"x": lambda xp, t, x: slope(xp, xp.abs(t), x)}
+    wrong = plant(square, elementwise=False, jvps=jvps, x=slope)
     x = wg.asarray([0.5, 0.5], dtype="float64", requires_grad=True)
     how = {"check_backward_ad": False, "check_forward_ad": True}
     with pytest.raises(GradcheckError, match=r"in the tangent: .*, of result 0\[\d\], is"):
         gradcheck(wrong, x, **how)
-    squared = plant(square, linear="together", x=rule)  # the kind's forward rule
+    squared = plant(square, linear="together", x=slope)  # the kind's forward rule
     with pytest.raises(WrongGradientError, match=r"^the derivative for random .* are not linear$"):
         gradcheck(squared, x, fast_mode=True, **how)
 
@@ -375,18 +353,7 @@ def test_results_that_differ_between_runs(plant):
     assert gradcheck(noisy, real(3), atol=1e-6, nondet_tol=1e-8)
 
 
-def test_gradients_that_differ_between_runs(plant):
-    noise = itertools.count()
-
-    def rule(xp, g, x):
-        return xp.multiply(xp.multiply(g, x), 2 + 1e-13 * next(noise))
-
-    noisy = plant(square, x=rule)
-    with pytest.raises(GradcheckError, match=r"gradient of inputs\[0\] differs between two runs"):
-        gradcheck(noisy, real(3))
-
-
-def test_a_graph_that_is_not_freed():
+def test_a_graph_that_is_not_freed_and_one_that_is_broken():
     kept = []
 
     def leaking(x):
@@ -395,27 +362,8 @@ def test_a_graph_that_is_not_freed():
 
     with pytest.raises(GradcheckError, match="not freed"):
         gradcheck(leaking, real(3))
-
-
-def test_a_broken_graph():
     with pytest.raises(GradcheckError, match="the graph is broken"):
         gradcheck(lambda x: wg.exp(x.detach()), real(3))
-
-
-# -- misuse --------------------------------------------------------------------------------------
-
-
-def test_misuse():
-    with pytest.raises(ValueError, match="at least one input"):
-        gradcheck(wg.exp, wg.ones(3, dtype=wg.float64))
-    with pytest.raises(ValueError, match=r"inputs\[0\] has dtype float32"):
-        gradcheck(wg.exp, wg.ones(3, dtype=wg.float32).requires_grad_())
-    with pytest.raises(ValueError, match="result 0 has dtype float32"):
-        gradcheck(lambda x: wg.astype(x, wg.float32), real(3))
-    with pytest.raises(TypeError, match="result 0 is a float"):
-        gradcheck(lambda x: [1.0], real(3))
-    with pytest.raises(ValueError, match="no second derivatives"):
-        gradgradcheck(lambda x: x.detach(), real(3))
 
 
 def test_differences_are_extrapolated_in_every_order():

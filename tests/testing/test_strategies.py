@@ -101,20 +101,11 @@ def test_index_keys_have_all_kinds_beside_an_array():
     assert reaches(ws.index_keys((1, 2)), complete)
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "step"),
-    [(-2, 2, 1 / 16), (0, 2, 1 / 16), (0, 1, 1 / 32), (0.5, 1, 1 / 64), (-0.4, 0.5, 1 / 64)],
-)
+@pytest.mark.parametrize(("low", "high", "step"), [(-2, 2, 1 / 16), (0.5, 1, 1 / 64)])
 def test_narrow_ranges_have_32_steps_at_least(low, high, step):
     """Powers of two, and none finer than they have to be."""
     found = set()
-
-    @settings(max_examples=300)
-    @given(ws.reals(low, high))
-    def check(x):
-        found.add(x)
-
-    check()
+    settings(max_examples=300)(given(ws.reals(low, high))(lambda x: found.add(x)))()
     assert {x % step for x in found} == {0}
     assert any(x % (2 * step) for x in found)
 

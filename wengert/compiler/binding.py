@@ -60,8 +60,8 @@ _MISSED = "ArithmeticError, AttributeError, LookupError, TypeError, ValueError"
 class Binding:
     """Writes the function.
 
-    A program that writes in place has the input `ALONE`. One that has buffers is ``free`` for a
-    call while the list has an element.
+    A program that writes in place has the input `ALONE`. One that has buffers is in use while
+    ``running`` has an item.
     """
 
     def __init__(
@@ -69,12 +69,12 @@ class Binding:
         found: Recording,
         signature: dict[str, Any],
         step: Callable[..., Any],
-        free: list[Any] | None,
+        running: dict[int, Any] | None,
         *,
         alone: bool = False,
     ) -> None:
         self._found, self._signature, self._alone = found, signature, alone
-        self._shared = free is None
+        self._shared = running is None
         self._read = found.read()
         named = (has_hooks, kind_of, with_node, same, same_keys, selection, untracked)
         self.names: dict[str, Any] = {
@@ -84,7 +84,7 @@ class Binding:
             "Failed": Failed,
             ALONE: [None],
             "default_dtype": get_default_dtype,
-            "free": free,
+            "running": running,
             "inference": is_inference_mode_enabled,
             "is_not": operator.is_not,
             "made": np.zeros,
@@ -142,10 +142,15 @@ class Binding:
         lines += ["    raise", *self._new(), *self._effects(), *self._answer()]
         if self._shared:
             return [f"    {line}" for line in lines]
-        taken = ["    try:", "        token = free.pop()"]
-        taken += ["    except IndexError:", "        return Failed(None)", "    try:"]
-        taken += [f"        {line}" for line in lines]
-        return [*taken, "    finally:", "        free.append(token)"]
+        # An interrupt at any place leaves the program to the next call.
+        taken = ["    me = object()", "    try:", "        if running.setdefault(0, me) is not me:"]
+        taken += ["            return Failed(None)", *[f"        {line}" for line in lines]]
+        return [
+            *taken,
+            "    finally:",
+            "        if running.get(0) is me:",
+            "            del running[0]",
+        ]
 
     # -- comparing -------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from wengert.compiler.calls import same_keys, tensors_of
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.traced import Traced
 from wengert.compiler.capture.traced_number import TracedNumber
-from wengert.compiler.state import Missing, State, is_array, is_plain, same
+from wengert.compiler.state import Missing, State, is_plain, same
 from wengert.ops.data_type import get_default_dtype, set_default_dtype
 from wengert.tape.grad_mode import recording, set_recording
 from wengert.tape.hooks import Hooked, has_hooks
@@ -81,7 +81,7 @@ class Before:
                 raise TraceError(f"the compiled function changes the keys of {name}; do it outside")
         for place, held in state.held:
             now = place.get()
-            if now is held or is_array(held):
+            if now is held or getattr(now, "inner", None) is held:  # an array that is an input
                 continue
             if not (is_plain(held) and is_plain(now) and same(held, now)):
                 raise changed(place.name, held, now)
@@ -158,17 +158,18 @@ def _shown(x: Any) -> str:
     return text if len(text) < 60 else text[:57] + "..."
 
 
-def _random_states(state: State) -> list[tuple[str, bytes]]:
+def _random_states(state: State) -> list[tuple[str, Any]]:
     """The states of generators that are not Wengert's: the global ones, and those of a state."""
-    found = [("random", pickle.dumps(random.getstate()))]
+    found: list[tuple[str, Any]] = [("random", random.getstate())]
     if "numpy.random" in sys.modules:
-        found.append(("np.random", pickle.dumps(np.random.get_state())))  # noqa: NPY002
+        found.append(("np.random", _random_state(np.random)))
     return found + [(name, _random_state(x)) for name, x in state.randoms]
 
 
-def _random_state(x: Any) -> bytes:
-    if isinstance(x, random.Random):
-        return pickle.dumps(x.getstate())
-    if isinstance(x, np.random.RandomState):
-        return pickle.dumps(x.get_state())
-    return pickle.dumps((x.bit_generator if isinstance(x, np.random.Generator) else x).state)
+def _random_state(x: Any) -> Any:
+    if hasattr(x, "getstate"):  # of Python's
+        return x.getstate()
+    if hasattr(x, "get_state"):  # of NumPy's old ones
+        name, keys, *rest = x.get_state()
+        return name, keys.tobytes(), rest
+    return pickle.dumps(getattr(x, "bit_generator", x).state)

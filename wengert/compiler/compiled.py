@@ -2,7 +2,6 @@
 
 import functools
 import gc
-import inspect
 import sys
 import threading
 import warnings
@@ -57,6 +56,7 @@ class Options(NamedTuple):
     torch_compile: bool | str
     strict: bool
     check: int | None
+    loops: bool = True
 
 
 def eagerly(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -172,8 +172,8 @@ class Compiled(Generic[P, R]):
         The file defines a function of the name of this one. It takes raw arrays where this one
         takes Tensors, one for each leaf, and no static values. It runs the program on the state as
         of now (parameters, what an optimiser keeps, hyper-parameters) and updates that state, the
-        dict ``state`` of the file. Random numbers of generators in host memory continue as they
-        would here. CuPy's arrays are made on its current device when the file is imported.
+        dict ``state`` of the file. CuPy's arrays are made on its current device when the file is
+        imported.
 
         Parameters
         ----------
@@ -187,7 +187,7 @@ class Compiled(Generic[P, R]):
         ValueError
             If the program changes its arguments, is for one value of a number that changes,
             returns an object of a user's class, replaces a tuple of the state, has collectives, or
-            draws by a device's generator.
+            draws random numbers.
         """
         replay = self._last()
         name = getattr(self._function, "__name__", "step")
@@ -198,8 +198,8 @@ class Compiled(Generic[P, R]):
         return eagerly(self._function, *args, **kwargs)  # type: ignore[no-any-return]
 
     def strictly(self) -> "Compiled[P, R]":
-        """The same function without a limit on programs, and unchecked."""
-        options = self._options._replace(size=sys.maxsize, torch_compile=False)
+        """The same function without a limit on programs, unchecked, and without loops."""
+        options = self._options._replace(size=sys.maxsize, torch_compile=False, loops=False)
         return Compiled(self._given(), options._replace(strict=True, check=0))
 
     def looked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Call, State]:
@@ -212,7 +212,8 @@ class Compiled(Generic[P, R]):
         with _lock:
             call, state = self.looked(args, {})
             try:
-                self._record(call, state, signature_of(call.leaves, call.layout, state), "export")
+                signature = signature_of(call.leaves, call.layout, state)
+                self._record(call, state, signature, "export", exports=True)
             except BegunError:
                 return False
             return True
@@ -224,10 +225,8 @@ class Compiled(Generic[P, R]):
 
     def _last(self) -> Replay:
         if not self._replays:
-            raise RuntimeError(
-                f"{self.report.name} has no program yet: call it first, with the arguments to "
-                "record it for"
-            )
+            why = [*self._refused.values(), "call it first, with the arguments to record it for"][0]
+            raise RuntimeError(f"{self.report.name} has no program: {why}")
         return max(self._replays, key=lambda replay: replay.used)
 
     def __repr__(self) -> str:
@@ -261,13 +260,6 @@ class Compiled(Generic[P, R]):
 
     def _outside(self, call: Call) -> str:
         """Why a call runs as it is: it is no call of programs, or was refused before."""
-        code = getattr(getattr(self._function, "__func__", self._function), "__code__", None)
-        flags = inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
-        if code is not None and code.co_flags & flags:
-            raise TraceError(
-                f"{self.report.name} is a coroutine or generator function, a call of which runs "
-                "none of its code; compile a function that it calls"
-            )
         if observing:
             return "anomaly detection, hooks on saved values or graph_breaks() look on"
         for leaf in call.leaves:
@@ -290,7 +282,7 @@ class Compiled(Generic[P, R]):
         """Run the function where its program has raised: it raises, too, or handles the error."""
         if error is not None and raised_by_user(error):  # by a signal's handler
             raise error
-        why = f"raised {type(error).__name__} ({error})" if error else "runs in another call"
+        why = f"raised {type(error).__name__}" if error else "runs in another call"
         self.report.fell_back(f"the program {why}")
         with _turn():
             return self.eagerly(*args, **kwargs)
@@ -347,6 +339,9 @@ class Compiled(Generic[P, R]):
                 "is dropped, and what the function itself has done stays"
             )
         replay.left = None if self._options.check is None else self._options.check - 1
+        if replay.buffered:  # a trial is what later calls run
+            replay.keep(call, replay.trial)
+            self._calls = [*(replay.calls if replay.layout.plain else ()), *self._calls]
         return found.answer
 
     def _drop(self, replay: Replay) -> None:
@@ -369,12 +364,6 @@ class Compiled(Generic[P, R]):
                     "a Tensor or a number of the compiled function escapes into an object or a "
                     "closure, where a replay would not put it; return it"
                 )
-            if self._replays[-1].recording.tracked:
-                self._replays.pop()
-                raise GraphError(
-                    "its result requires grad, and a program has no graph. Differentiate inside "
-                    "the compiled function, return x.detach(), or call it in wg.no_grad()"
-                )
         except BegunError:
             self.report.note("a call that begins what an optimizer keeps ran as it is")
         return self.eagerly(*call.args, **call.kwargs)
@@ -386,20 +375,23 @@ class Compiled(Generic[P, R]):
             text = f"{self.report.name} runs as it is, and not compiled: {why}"
             warnings.warn(text, RuntimeWarning, stacklevel=4)
 
-    def _record(self, call: Call, state: State, signature: dict[str, Any], why: str) -> Any:
+    def _record(
+        self, call: Call, state: State, signature: dict[str, Any], why: str, exports: bool = False
+    ) -> Any:
         """Add a program; return what gives the trace as long as something holds a traced value."""
         self._check_alone(state, call)
-        before = Before(state, call.leaves)
         # Another thread may draw random numbers meanwhile; the function draws each time.
         tries = 4 if threading.active_count() > 1 else 1
         try:
             for left in reversed(range(tries)):
                 with suppress(*[DrawError] * (left > 0)):
-                    found, trace = record(self._function, state, call.layout, call.leaves)
+                    given = (state, call.layout, call.leaves)
+                    found, trace = record(self._function, *given, self._options.loops)
                     break
         except (TraceError, BegunError):
             raise
         except Exception as error:
+            before = Before(state, call.leaves)
             self.eagerly(*call.args, **call.kwargs)  # it raises, too
             before.restore()
             raise TraceError(
@@ -408,6 +400,11 @@ class Compiled(Generic[P, R]):
                 "then, and have no arithmetic: use wg.asarray. Floats among the "
                 "arguments have arithmetic: name those that other code gets in static_argnames"
             ) from error
+        if found.tracked and not exports:
+            raise GraphError(
+                "its result requires grad, and a program has no graph. Differentiate inside the "
+                "compiled function, return x.detach(), or call it in wg.no_grad()"
+            )
         replay = Replay(found, signature, call.layout, self.report, self._options.torch_compile)
         replay.given(call.leaves)
         self.report.recorded(found, why, state.unseen)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from wengert.compiler.calls import Layout
-from wengert.compiler.capture.errors import GraphError, TraceError
+from wengert.compiler.capture.errors import GraphError, TraceError, UnrollError
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.raw import RawArray, check_class
 from wengert.compiler.capture.recorded import (
@@ -43,10 +43,15 @@ class Call:
     """A call that is recorded."""
 
     def __init__(
-        self, function: Callable[..., Any], state: State, layout: Layout, leaves: Sequence[Any]
+        self,
+        function: Callable[..., Any],
+        state: State,
+        layout: Layout,
+        leaves: Sequence[Any],
+        loops: bool,
     ) -> None:
         self.function, self.state, self.layout = function, state, layout
-        self.trace, self.start = Trace(), Before(state, leaves)
+        self.trace, self.start = Trace(loops), Before(state, leaves)
         self.tensors = self.start.tensors
         self.inputs: dict[Ref, Any] = {}  # values of the program
         self.before: dict[Ref, Any] = {}  # what they were made of
@@ -82,7 +87,8 @@ class Call:
             if not tensor.is_leaf:
                 raise GraphError(
                     f"{name or 'a Tensor'} has been computed outside, with a graph that a program "
-                    "would not have; detach it, or compute it inside"
+                    "would not have; detach it, compute it inside, or compile the transform of the "
+                    "function: wg.compile(wg.grad(f))"
                 )
             tensor._array = self.input(tensor._array, Ref("tensor", i), name)
         grads = set[int]()
@@ -159,24 +165,35 @@ class Call:
 
 
 def record(
-    function: Callable[..., Any], state: State, layout: Layout, leaves: Sequence[Any]
+    function: Callable[..., Any],
+    state: State,
+    layout: Layout,
+    leaves: Sequence[Any],
+    loops: bool = True,
 ) -> tuple[Recording, Callable[[], Trace | None]]:
     """Run a function while it is recorded; afterwards all is as before.
 
+    Scans are ``loops`` where they can be.
     Returns the recording, and what gives the trace as long as something holds a traced value.
     Raises `TraceError` if the function does what a replay could not repeat, `BegunError`, and the
     function's own errors.
     """
-    call = Call(function, state, layout, leaves)
+    call = Call(function, state, layout, leaves, loops)
     try:
         return _recorded(call), weakref.ref(call.trace)
     except Exception as error:
-        if call.trace.refused and not isinstance(error, TraceError):
-            raise call.trace.refused[0] from error
-        raise
+        unrolled = [x for x in call.trace.refused if isinstance(x, UnrollError)]
+        if not unrolled:
+            if call.trace.refused and not isinstance(error, TraceError):
+                raise call.trace.refused[0] from error
+            raise
+        why = str(unrolled[0])
     finally:
         call.undo()
         call.trace.refused.clear()  # whose tracebacks keep what the call has made
+    found, trace = record(function, state, layout, leaves, loops=False)
+    found.unrolled = why
+    return found, trace
 
 
 def _recorded(call: Call) -> Recording:

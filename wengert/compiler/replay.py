@@ -55,8 +55,8 @@ class Replay:
         self.signature, self.recording, self.layout = signature, found, layout
         self._report, self._torch_compile = report, torch_compile
         #: Whether the program has buffers, so that one call at a time may run it.
-        self._buffered = found.backend is not None and found.backend.name == "numpy"
-        self._free: list[Any] | None = [None] if self._buffered else None
+        self.buffered = found.backend is not None and found.backend.name == "numpy"
+        self._running: dict[int, Any] | None = {} if self.buffered else None
         self.used = _now()
         self.left: int | None = 0
         #: Functions that run the program on its last two states, such as two models.
@@ -72,7 +72,7 @@ class Replay:
     @cached_property
     def program(self) -> Program:
         """The program that is emitted; on NumPy updates of small parameters are joined."""
-        return flatten(self.whole, self._becomes()) if self._buffered else self.whole
+        return flatten(self.whole, self._becomes()) if self.buffered else self.whole
 
     def _becomes(self) -> dict[Value, Value]:
         """The outputs that are the next values of inputs, each with its input."""
@@ -131,7 +131,10 @@ class Replay:
 
     def bind(self, call: Call, state: State) -> Callable[..., Any]:
         """Bind the program to a state for the next calls."""
-        run = self._bound(call.leaves, state, self._function)
+        return self.keep(call, self._bound(call.leaves, state, self._function))
+
+    def keep(self, call: Call, run: Callable[..., Any]) -> Callable[..., Any]:
+        """Keep a bound program for the next calls."""
         self.given(call.leaves)
         self.used = _now()
         run = run if self.left is None else self._counted(run)
@@ -141,12 +144,13 @@ class Replay:
     def tried(self, call: Call, state: State) -> Any:
         """Run the program by plain calls, for a check."""
         self.used = _now()
-        function = self._function if self._buffered else self.emitted.function
-        return self._bound(call.leaves, state, function)(*call.leaves)
+        function = self._function if self.buffered else self.emitted.function
+        self.trial = self._bound(call.leaves, state, function)
+        return self.trial(*call.leaves)
 
     def _bound(self, leaves: Sequence[Any], state: State, step: Function) -> Callable[..., Any]:
         alone = len(self.program.inputs) > len(self.recording.refs)
-        made = Binding(self.recording, self.signature, step, self._free, alone=alone)
+        made = Binding(self.recording, self.signature, step, self._running, alone=alone)
         return made.function(state, leaves)
 
     def _counted(self, call: Callable[..., Any]) -> Callable[..., Any]:

@@ -50,7 +50,7 @@ class _Convolution(Refusing, Affine):
         if self._transposed:
             first, second = second, first
         shape = (first, second // groups, *self.kernel_size)
-        self._make(shape, out_channels, bias, device, dtype)
+        self._add_parameters(shape, out_channels, bias, device, dtype)
 
     def extra_repr(self) -> str:
         none, one = (0,) * self._count, (1,) * self._count

@@ -1,4 +1,8 @@
-"""Layers."""
+"""Layers whose numbers a module learns, and those that only change shapes.
+
+`wrapped` makes a Tensor of an array, `anew` another Tensor of the same values; `whole` refuses what
+is no integer. What calls a function with options alone is a row of `wengert.nn.stored`.
+"""
 
 import math
 from typing import Any
@@ -37,7 +41,7 @@ class Affine(Module):
     weight: Parameter
     bias: Parameter | None
 
-    def _make(
+    def _add_parameters(
         self, shape: tuple[int, ...], outputs: int, bias: bool, device: Any, dtype: Any
     ) -> None:
         self.weight = Parameter(ops.empty(shape, device=device, dtype=dtype))
@@ -77,7 +81,7 @@ class Linear(Affine):
         self.in_features = whole(in_features, "Linear", "in_features")
         self.out_features = whole(out_features, "Linear", "out_features")
         shape = self.out_features, self.in_features
-        self._make(shape, self.out_features, bias, device, dtype)
+        self._add_parameters(shape, self.out_features, bias, device, dtype)
 
     def forward(self, input: Any) -> Tensor:
         """Map (..., in_features) to (..., out_features)."""

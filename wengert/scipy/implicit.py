@@ -57,11 +57,6 @@ def as_tensor(result: Any) -> Tensor:
     return operands(result)[0]
 
 
-def _track(x: Tensor) -> Tensor:
-    """A Tensor by which a derivative can be asked for."""
-    return untracked(x._array).requires_grad_() if x._node is None else x
-
-
 def sources_of(run: Tensor, start: int, *places: Any) -> list[Node]:
     """The nodes before ``start`` that a run used, but those of places."""
     found, own = {}, {x._node for x in places if isinstance(x, Tensor)}
@@ -126,7 +121,7 @@ def gradient_of(function: Callable[[Tensor], Any]) -> Residual:
 
     def residual(x: Tensor) -> Tensor:
         with enable_grad():
-            place = _track(x)
+            place = untracked(x._array).requires_grad_() if x._node is None else x
             with follow(place):
                 value = wg.reshape(as_tensor(function(place)), ())
             (g,) = grad(value, place, create_graph=True, materialize_grads=True)
@@ -212,12 +207,6 @@ class _Solution(Function):
         return t  # `solution` has moved it
 
 
-def _stand_in(node: Node) -> Tensor:
-    """A Tensor that has a node, and nothing else of what it was."""
-    zero = np.zeros((), dtype_of(node.dtype).name)
-    return with_node(np.broadcast_to(zero, node.shape), node)
-
-
 def solution(
     label: str, residual: Residual, x: Any, given: Iterable[Any] = (), keep: bool = True
 ) -> Tensor:
@@ -256,7 +245,9 @@ def solution(
         return untracked(found._array)
     if not keep:
         known.prints, known.run, known.kept = known.print(), None, []
-    result: Tensor = _Solution.apply(known, found, *map(_stand_in, sources))
+    # Tensors that have a node, and nothing else of what they were.
+    zeros = [np.broadcast_to(np.zeros((), dtype_of(x.dtype).name), x.shape) for x in sources]
+    result: Tensor = _Solution.apply(known, found, *map(with_node, zeros, sources))
     assert result._node is not None
     result._node.number = known.number  # before its equations, which depend on it
     return result

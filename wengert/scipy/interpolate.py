@@ -61,12 +61,7 @@ class _Interpolant(Guarded):
 
 
 #: Conditions at the ends of splines: the order of a derivative and its value.
-_ENDS: dict[Any, Any] = {
-    "natural": (2, 0.0),
-    "clamped": (1, 0.0),
-    "not-a-knot": None,
-    "periodic": ...,
-}
+_ENDS: dict[Any, Any] = {"natural": (2, 0.0), "clamped": (1, 0.0), "not-a-knot": None}
 
 
 class _CubicSpline(_Interpolant):
@@ -75,7 +70,7 @@ class _CubicSpline(_Interpolant):
     ) -> None:
         super().__init__("CubicSpline", x, y, axis, bc_type=bc_type, extrapolate=extrapolate)
         ends = [bc_type] * 2 if isinstance(bc_type, str) else list(bc_type)
-        self._ends = [_ENDS[end] if isinstance(end, str) else end for end in ends]
+        self._ends = [_ENDS.get(end, ...) if isinstance(end, str) else end for end in ends]
         self._extrapolate = extrapolate
 
     def _at(self, at: Tensor, nu: int = 0, extrapolate: Any = None) -> Tensor:

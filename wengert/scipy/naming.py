@@ -154,12 +154,7 @@ def _as_tensors(result: Any, given: Iterable[Any]) -> Any:
 
 def run(label: str, theirs: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """SciPy's own result, of arguments whose derivatives are not lost."""
-    try:
-        names = [*inspect.signature(theirs).parameters]
-    except (TypeError, ValueError):
-        names = []
-    names += [f"argument {i}" for i in range(len(names), len(args))]
-    numbers = [plain(x, label, name) for x, name in zip(args, names, strict=False)]
+    numbers = [plain(x, label, f"argument {i}") for i, x in enumerate(args, 1)]
     result = theirs(*numbers, **{key: plain(x, label, key) for key, x in keywords.items()})
     return _as_tensors(result, [args, keywords]) if tensors_in(args, keywords) else result
 

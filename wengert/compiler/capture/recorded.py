@@ -94,6 +94,8 @@ class Recording:
     exchanges: bool
     #: The numbers of ``pinned``, with the lines that ask for their values.
     fixed: str
+    #: Why a scan is no loop.
+    unrolled: str = ""
 
     @property
     def inputs(self) -> dict[Ref, Value]:

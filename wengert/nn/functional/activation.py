@@ -1,6 +1,8 @@
 """Activations, by PyTorch's names and arguments.
 
-All take real floating dtypes. Options are numbers.
+All take real floating dtypes, of which `real_floating` makes Tensors; `number` makes an option
+Python's number. What `operation` decorates is recorded: ``run`` calls its composite, whose ``xp``
+is the library of the arrays, and its rule takes the cotangent ``g`` to the one of the input.
 """
 
 from typing import Any

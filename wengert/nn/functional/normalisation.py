@@ -292,7 +292,8 @@ def unit_vectors(x: Tensor, axes: Axes, eps: float) -> Tensor:
     if 0 in x.shape:
         return ops.positive(x)
     size = ops.max(ops.abs(detach(x)), axis=axes, keepdims=True)
-    size = ops.clip(size, eps, float(finfo(x.dtype).max))  # beside an infinity all others are 0
+    # Below the largest number, so that there is a reciprocal: beside an infinity all others are 0.
+    size = ops.clip(size, eps, float(finfo(x.dtype).max) / 16)
     x, least = ops.divide(x, size), ops.divide(eps, size)
     squares = ops.sum(ops.real(ops.multiply(x, ops.conj(x))), axis=axes, keepdims=True)
     return ops.divide(x, ops.sqrt(ops.clip(squares, ops.multiply(least, ops.abs(least)))))
@@ -323,7 +324,7 @@ def normalize(input: Any, p: float = 2.0, dim: int | Axes = 1, eps: float = 1e-1
         largest = ops.max(ops.abs(detach(x)), axis=axes, keepdims=True)
         ratio = math.prod([shape[i] for i in axes]) ** max(1.0, 1 / order)
         most = float(finfo(x.dtype).max)
-        unit = ops.clip(ops.multiply(largest, 8 * ratio / most), 1, most)
+        unit = ops.clip(ops.multiply(largest, 8 * ratio / most), 1, most / 16)
         x, smallest = ops.divide(x, unit), ops.divide(smallest, unit)
     norm = vector_norm(x, axis=axes, keepdims=True, ord=order)
     return ops.divide(x, ops.clip(norm, smallest))

@@ -11,7 +11,7 @@ from wengert.testing import gradcheck, gradgradcheck
 
 pytestmark = pytest.mark.usefixtures("backend")
 
-STEPS = 7
+STEPS = 5
 
 
 class State(NamedTuple):
@@ -139,18 +139,8 @@ def test_modules_are_steps() -> None:
             np.testing.assert_allclose(a, values(p.grad), rtol=1e-5, atol=1e-7)
 
 
-def test_no_steps() -> None:
-    before = wg.get_rng_state()
-    f = lambda s, x: (s, {"a": x[None, :] + wg.randn(1, 3), "b": s > 0})
-    s, ys = wg.scan(f, wg.ones(2), wg.ones((0, 3)))
-    assert (s.shape, ys["a"].shape, ys["b"].shape) == ((2,), (0, 1, 3), (0, 2))
-    assert ys["b"].dtype is wg.bool
-    assert repr(wg.get_rng_state()) == repr(before)
-
-
 def test_numbers_and_arrays() -> None:
-    """Numbers have the precision of arrays beside them, and there may be no arrays at all."""
-    s, ys = wg.scan(lambda s, x: (s + x, None), 0.0, np.ones(4))
+    s, ys = wg.scan(lambda s, x: (s + x, None), np.zeros(()), np.ones(4))
     assert (s.item(), s.dtype, ys) == (4.0, wg.float64, None)
     s, ys = wg.scan(lambda s, _: (s + 1, s), 0, length=3)
     assert (s.item(), ys.tolist()) == (3, [0, 1, 2])
@@ -168,46 +158,37 @@ def test_a_step_may_change_its_state_in_place() -> None:
     assert ys.tolist() == [[2, 2], [4, 4]]
 
 
+LAST = lambda s, x: (s, x)
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: wg.scan(lambda s, x: (s, x), wg.ones(1)), ValueError, "neither xs nor a length"),
-        (
-            lambda: wg.scan(lambda s, x: (s, x), 0.0, (wg.ones(2), wg.ones(3))),
-            ValueError,
-            r"of one length, not of \[2, 3\]",
-        ),
-        (lambda: wg.scan(lambda s, x: (s, x), 0.0, wg.ones(2), 3), ValueError, "one length"),
-        (lambda: wg.scan(lambda s, x: (s, x), 0.0, length=-1), ValueError, "-1 steps"),
-        (lambda: wg.scan(lambda s, x: (s, x), 0.0, wg.ones(())), ValueError, "xs has no axis"),
-        (lambda: wg.scan(lambda s, x: (s, x), 0.0, "ab"), TypeError, "xs is a str"),
+        (lambda: wg.scan(LAST, wg.ones(1)), ValueError, r"or a length, .* found \[\]"),
+        (lambda: wg.scan(LAST, 0.0, (wg.ones(2), wg.ones(3))), ValueError, r"found \[2, 3\]"),
+        (lambda: wg.scan(LAST, 0.0, wg.ones(2), 3), ValueError, r"found \[2, 3\]"),
+        (lambda: wg.scan(LAST, 0.0, wg.ones((0, 2))), ValueError, r"at least 1, and found \[0\]"),
+        (lambda: wg.scan(LAST, 0.0, wg.ones(())), ValueError, "has no axis; close over"),
+        (lambda: wg.scan(LAST, 0.0, "ab"), TypeError, "str"),
         (lambda: wg.scan(lambda s, x: s, 0.0, wg.ones(2)), TypeError, "should return a pair"),
-        (
-            lambda: wg.scan(lambda s, x: ((s, s), x), 0.0, wg.ones(2)),
-            ValueError,
-            "has to return a state like the one that it gets",
-        ),
+        (lambda: wg.scan(lambda s, x: ((s, s), x), 0.0, wg.ones(2)), ValueError, "the state of a"),
         (
             lambda: wg.scan(lambda s, x: ([s[0] + x], x), [wg.ones(1)], wg.ones((2, 3))),
             ValueError,
-            r"the state\[0\] begins as float32 of shape \(1,\), .* float32 of shape \(3,\)",
+            r"is .* with \['float32\[3\]'\], and .* with \['float32\[1\]'\] before it",
         ),
+        (lambda: wg.scan(lambda s, x: (s + x, x), 0, wg.ones(2)), ValueError, r"int64\[\]"),
         (
-            lambda: wg.scan(lambda s, x: (s + x, x), 0, wg.ones(2)),
+            lambda: wg.scan(lambda s, x: (s + 1, wg.ones(int(s) + 1)), 0, length=2),
             ValueError,
-            "the state begins as int64 of shape .* returns float32",
-        ),
-        (
-            lambda: wg.scan(lambda s, x: (s + 1, wg.ones(int(s))), 0, length=2),
-            ValueError,
-            "of several kinds",
+            "y of a step is",
         ),
         (
             lambda: wg.scan(lambda s, x: (s + 1, s if s > 0 else None), 0, length=2),
             ValueError,
-            "and an earlier one",
+            "y of a step is",
         ),
-        (lambda: wg.scan(lambda s, x: (s, "a"), 0, length=2), TypeError, "y is a str"),
+        (lambda: wg.scan(lambda s, x: (s, "a"), 0, length=2), TypeError, "str"),
     ],
 )
 def test_errors(call, error, message) -> None:
