@@ -12,16 +12,7 @@ from wengert.backends.references import held_elsewhere
 from wengert.tape.anomaly import detecting
 from wengert.tape.grad_mode import enable_grad
 from wengert.tape.hooks import eager, make_hooked
-from wengert.tape.node import (
-    FREED,
-    AccumulateGrad,
-    Indexed,
-    Node,
-    Output,
-    Parts,
-    conform,
-    walk,
-)
+from wengert.tape.node import FREED, AccumulateGrad, Indexed, Node, Output, Parts, conform, walk
 from wengert.tape.observers import observing
 
 LARGE = 1 << 15  # elements from which an addition in place saves more time than asking who has them
