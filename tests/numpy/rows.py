@@ -78,7 +78,7 @@ n.moveaxis(z, 0, -1)  n.expand_dims(v, 0)  n.expand_dims(v, axis=1)  n.squeeze(v
 n.atleast_1d(s)  n.atleast_2d(v)  n.broadcast_to(v, (2, 5))  n.flip(x, 0)  n.fliplr(x)  n.flipud(x)
 n.rot90(x)  n.roll(v, 2)  n.split(b, 3)  n.array_split(v, 2)  n.hsplit(x, 2)  n.meshgrid(v, w)
 n.tril(a)  n.triu(a, 1)  n.pad(v, 1)  n.pad(v, (1, 2), mode="edge")  n.where(x > 0, x, 0)
-n.where(k, x, y)
+n.where(k, x, y)  n.select([x > 1, x > 0], [x, x ** 2], 0.5)  n.correlate(v, b, "full")
 n.piecewise(v, [v < 0, v >= 0], [lambda u: -u, lambda u: u ** 2])
 n.piecewise(v, [v < 0], [1.0, lambda u: 3 * u])  n.choose([0, 1, 0, 1, 1], [v, w])
 n.choose(h - 1, [v[:3], w[:3], 2 * v[:3]])  n.clip(x, -0.5, 0.5)  n.clip(x, 0, None)

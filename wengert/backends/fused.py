@@ -77,9 +77,6 @@ def jax_kernels(jax: Any) -> dict[str, Kernel]:
     nn, special = jax.nn, jax.scipy.special
     complex_log_expit = jax.jit(partial(_log_expit, jax.numpy))
 
-    def log_expit(x: Any) -> Any:
-        return complex_log_expit(x) if x.dtype.kind == "c" else nn.log_sigmoid(x)
-
     def softplus(x: Any) -> Any:
         return -complex_log_expit(-x) if x.dtype.kind == "c" else nn.softplus(x)
 
@@ -99,7 +96,6 @@ def jax_kernels(jax: Any) -> dict[str, Kernel]:
         "axpby": jax.jit(axpby),
         "expit": special.expit,
         "leaky_relu": nn.leaky_relu,
-        "log_expit": log_expit,
         "log_softmax": nn.log_softmax,
         "pow": promote_operands(jax.numpy.pow, jax.numpy.promote_types, jax.numpy.astype),
         "silu": nn.silu,

@@ -41,11 +41,8 @@ def _in_blocks(x: Any, table: Any, limit: float, base: Any, finish: Any) -> Any:
 
 def _reflect(tail: Any, y: Any) -> Any:
     """``erfc(y)``, which is 2 less the tail where ``y`` is negative."""
-    far = np.multiply(y, -y)
-    np.multiply(tail, np.exp(far, far), tail)
-    below = np.floor(np.multiply(y, 1 / 16, y), y)  # -1 or 0
-    np.add(tail, np.add(below, below, below), tail)
-    return np.abs(tail, tail)
+    tail *= np.exp(y * -y)
+    return np.abs(tail + 2 * np.floor(y / 16))  # of -1 or 0
 
 
 def erf(x: Any, /) -> Any:

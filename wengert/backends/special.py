@@ -9,9 +9,9 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from wengert.backends import numpy_special
 from wengert.backends.backend import Kernel, importing
 from wengert.backends.dtypes import dtype_of
+from wengert.backends.numpy_special import BLOCK, KERNELS
 
 #: What `scipy.special` has. (Its ``beta`` and ``betaln`` lose digits where one number is much
 #: larger than the other, and its ``kl_div`` is infinite at subnormal numbers.)
@@ -39,13 +39,7 @@ class LibraryFunction(NamedTuple):
 
     load: Callable[[], Kernel]
     takes_complex: bool
-    large: Kernel | None = None
-
-    def kernel_for(self, x: Any) -> Kernel:
-        """The function, or ``large`` for many numbers of single precision."""
-        if self.large and x.dtype.char == "f" and math.prod(x.shape) > numpy_special.BLOCK:
-            return self.large
-        return self.load()
+    large: Kernel | None = None  # for many numbers of single precision
 
 
 #: The functions of kernels that add checks and casts alone.
@@ -71,7 +65,7 @@ def _checked_kernel(
         if found is None:
             found = function()
         dtype = arrays[0].dtype
-        if large is not None and dtype.char == "f" and arrays[0].size > numpy_special.BLOCK:
+        if large is not None and dtype.char == "f" and arrays[0].size > BLOCK:
             return large(*arrays)
         for array in arrays:
             kind = dtype_of(array.dtype)
@@ -119,8 +113,7 @@ def scipy_special() -> dict[str, Kernel]:
             found: Kernel = getattr(scipy("special"), name)
             return polygamma if name == "polygamma" else found
 
-        large = numpy_special.KERNELS.get(name)
-        return _checked_kernel(name, function, _astype, analytic=SCIPY_COMPLEX, large=large)
+        return _checked_kernel(name, function, _astype, "float32", SCIPY_COMPLEX, KERNELS.get(name))
 
     return {name: kernel_of(name) for name in SCIPY}
 

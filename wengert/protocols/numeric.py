@@ -97,6 +97,15 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
     return _slid(x, ma.flip(y), mode)
 
 
+def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
+    """``np.correlate``, which conjugates ``v``."""
+    x, y = _sequences(a, v)
+    y = ew.conj(y)
+    if y.shape[0] > x.shape[0]:
+        return ma.flip(_slid(y, x, mode))
+    return _slid(x, y, mode)
+
+
 def contraction(*terms: Any, optimize: Any = None, **keywords: Any) -> Tensor:
     """``np.einsum``, whose arrays may be lists."""
     refuse(keywords)
@@ -203,6 +212,14 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
         raise ValueError("either both x and y are given, or neither")
     c, x1, x2 = operands(condition, x, y)
     return searching.where(c if c.dtype.kind == "bool" else astype(c, bool), x1, x2)
+
+
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Tensor:
+    """``np.select``."""
+    result = operands(*choicelist, default)[-1]
+    for condition, choice in [*zip(condlist, choicelist, strict=True)][::-1]:
+        result = where(condition, choice, result)
+    return result
 
 
 def clip(a: Any, a_min: Any = None, a_max: Any = None, **keywords: Any) -> Tensor:

@@ -22,6 +22,7 @@ from wengert.backends import (
 )
 from wengert.backends.backend import on_device
 from wengert.backends.keys import cut
+from wengert.backends.numpy_special import BLOCK
 from wengert.backends.special import LIBRARY_FUNCTIONS, LibraryFunction
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.traced import Traced, current
@@ -338,7 +339,8 @@ def _special(
     if kind.narrow:
         single = backend.xp.float32
         operands = [trace.apply(backend, "astype", (x, single), {}) for x in operands]
-    called = on_device(backend, function.kernel_for(operands[0]))
+    many = function.large and kind.name == "float32" and operands[0].inner.size > BLOCK
+    called = on_device(backend, (function.large if many else None) or function.load())
     out = trace.call(name, called, operands, parameters)
     return out if out.dtype == dtype else trace.apply(backend, "astype", (out, dtype), {})
 
