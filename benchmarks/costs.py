@@ -63,12 +63,11 @@ def surround(row: int, rounds: int) -> tuple[int, float, Ratio]:
     trainer(20)
     step: Any = trainer.step
     batch = trainer.batches[0]
-    pool = step._last().pool
-    program, given = pool.take(), list[Any]()
-    pool.give(lambda *inputs: given.append(inputs) or program(*inputs))
+    space, given = step._calls[0].__globals__, list[Any]()
+    program = space["step"]
+    space["step"] = lambda *inputs: given.append(inputs) or program(*inputs)
     step(*batch)
-    pool.take()
-    pool.give(program)
+    space["step"] = program
     (inputs,) = given
     contestants = {
         "program": repeated(lambda: program(*inputs)),

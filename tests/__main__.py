@@ -12,8 +12,8 @@ HERE = Path(__file__).parent
 #: Where tables are, whose rows begin with a name.
 TABLES = ("catalogue/*.py", "ops/points/*.py", "ops/spaces.py", "ops/test_*.py")
 #: Rooms whose tests walk the tables, or have a case for each of their names.
-WALKS = ("ops", "interpreters", "func/test_forward.py", "func/test_vmap.py",
-         "nn/test_functional.py", "project/test_docstrings.py")  # fmt: skip
+WALKS = ("ops", "interpreters", "func/test_mapping.py", "nn/test_functional.py",
+         "project/test_docstrings.py")  # fmt: skip
 
 
 def rows(name: str) -> Iterator[tuple[Path, int, str]]:

@@ -152,19 +152,6 @@ def programs(
     Every program has inputs around which it is smooth and its values are moderate: a function is
     drawn only if its operands allow it. Values may be used more than once, and those that no step
     used are added to the result at the end.
-
-    Parameters
-    ----------
-    dtype : {"float64", "complex128"}
-        Of the inputs.
-    max_inputs, max_steps, max_side : int
-        Bounds: of inputs, of steps before the last ones, which gather values, and of lengths.
-    functions : sequence of str, optional
-        Names of the functions to draw from; all that there are by default.
-
-    Returns
-    -------
-    strategy of Program
     """
     count = draw(st.integers(1, max_inputs))
     shapes = draw(ws.broadcastable(count, max_dims=2, min_side=1, max_side=max_side))

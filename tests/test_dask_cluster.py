@@ -1,7 +1,6 @@
 """`wengert.dask` and whole dask arrays on workers, each a process with a limit of memory."""
 
 import pickle
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -55,44 +54,6 @@ def test_gradients_by_chunks_are_those_of_the_whole(client: Any) -> None:
     np.testing.assert_allclose(loss.numpy(), expected.numpy(), rtol=1e-13)
     for name, g in gradients.items():
         np.testing.assert_allclose(found[name].numpy(), g.numpy(), rtol=1e-12)
-
-
-def trained(steps: int, persisted: bool) -> tuple[list[int], np.ndarray]:
-    """The tasks in the graph of the weights before each update is computed; the last weights."""
-    wg.manual_seed(0)
-    model = wg.nn.Linear(4, 2).double()
-    optimiser = wg.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
-    x, y = wg.asarray(X), wg.asarray(X[:, :2])
-    if persisted:
-        x, y = (wg.asarray(x.array.rechunk((30, -1))) for x in (x, y))
-    sizes = []
-    for _ in range(steps):
-        with dask.config.set(scheduler=refuse):
-            optimiser.zero_grad()
-            loss = wg.nn.functional.mse_loss(model(x), y)
-            loss.backward()
-            optimiser.step()
-        if persisted:
-            sizes.append(len(dict(model.weight.array.dask)))
-            wg.dask.persist(model, optimiser, loss)
-    return sizes, model.weight.detach().numpy()
-
-
-def test_twenty_steps_have_graphs_of_one_size_and_compute_nothing(client: Any) -> None:
-    with wg.use_backend("dask"):
-        sizes, weights = trained(20, persisted=True)
-    assert len(set(sizes[1:])) == 1
-    _, expected = trained(20, persisted=False)
-    np.testing.assert_allclose(weights, expected, rtol=1e-9)
-
-    def tasks(dask_scheduler: Any) -> int:
-        return len(dask_scheduler.tasks)
-
-    # Those of the steps before are forgotten, as soon as the scheduler has heard of it.
-    end = time.monotonic() + 30
-    while (known := client.run_on_scheduler(tasks)) > sizes[-1] and time.monotonic() < end:
-        time.sleep(0.1)
-    assert known <= sizes[-1]
 
 
 def test_compiled_steps_are_pickled_with_their_model(client: Any) -> None:

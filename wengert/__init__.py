@@ -77,6 +77,7 @@ _TOOLS = {
         "hvp",
         "jacobian",
         "jvp",
+        "scan",
         "value_and_grad",
         "vjp",
         "vmap",

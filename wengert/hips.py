@@ -94,18 +94,17 @@ def _check_grads(
     moved = [tree_map(lambda a, b, h=h: wg.asarray(a + h * b), x, v) for h in (5e-7, -5e-7)]
     before, after = (tree_map(getval, fun(place)) for place in moved)
     expected = 1e6 * (_dot(w := draw(after), before) - _dot(w, after))
-    jvp: Any = lambda x, v: UNARY["make_jvp"](fun, x)(v)[1]
-    vjp: Any = lambda x, w: _make_vjp(fun, x)[0](w)
+    jvp: Any = lambda pair: UNARY["make_jvp"](fun, pair[0])(pair[1])[1]
+    vjp: Any = lambda pair: _make_vjp(fun, pair[0])[0](pair[1])
     for mode in modes:
         kind, move, along, other = ("jvp", jvp, v, w) if mode == "fwd" else ("vjp", vjp, w, v)
-        if not NARY["scalar_close"](found := _dot(other, move(x, along)), expected):
+        if not NARY["scalar_close"](found := _dot(other, move((x, along))), expected):
             raise AssertionError(
                 f"Derivative ({kind.upper()}) check of {name} failed: the gradient along a "
                 f"direction is {found}, and by differences {expected}"
             )
         if order > 1:
-            again: Any = lambda pair, move=move: move(*pair)
-            _check_grads(again, (x, along), modes, order - 1, f"{kind}_{name}")
+            _check_grads(move, (x, along), modes, order - 1, f"{kind}_{name}")
 
 
 def _dot(x: Any, y: Any) -> Any:
@@ -123,14 +122,13 @@ def convolve(
     """
     if axes is None:
         return own(A, B, mode=mode, **options)
-    parts, sizes = [], []
+    parts, counts, dots = [], [], len(dot_axes[0])
     for x, along, dot in zip((A, B), axes, dot_axes, strict=True):
         rest = [i for i in range(np.ndim(x)) if i not in (*along, *dot)]
         parts.append(wg.permute_dims(wg.asarray(x) * 1.0, (*rest, *dot, *along)))
-        sizes.append(len(rest))
-    first = wg.expand_dims(parts[0], axis=tuple(range(sizes[0], sum(sizes))))
-    second = wg.expand_dims(parts[1], axis=tuple(range(sizes[0])))
-    n, dots = sum(sizes), len(dot_axes[0])
+        counts.append(len(rest))
+    first = parts[0][(slice(None),) * counts[0] + (None,) * counts[1]]
+    second, n = parts[1][(None,) * counts[0]], sum(counts)
     signal: Any = import_module("wengert.scipy.signal")
     found = signal.fftconvolve(first, second, mode, axes=range(n + dots, first.ndim))
     found = wg.sum(found, axis=tuple(range(n, n + dots)))
@@ -150,14 +148,14 @@ def fixed_point(f: Function, a: Any, x0: Any, distance: Function, tol: float) ->
     return unflatten(implicit.solution("fixed_point", residual, found, tree_leaves((a, x0))))
 
 
+_conjugate_first: Any = lambda gradient, aux: (_conjugate(gradient), aux)
+_CLOSE = np.testing.assert_allclose
 #: HIPS/autograd's name to what transforms a function of one argument, at a point.
 UNARY: dict[str, Function] = {
     "deriv": lambda fun, x: UNARY["make_jvp"](fun, x)(tree_map(np.ones_like, x))[1],
     "elementwise_grad": lambda fun, x: _conjugate(func.elementwise_grad(_followed(fun))(x)),
     "grad": lambda fun, x: UNARY["value_and_grad"](fun, x)[1],
-    "grad_and_aux": lambda fun, x: (
-        (found := wg.grad(fun, has_aux=True)(x)) and (_conjugate(found[0]), found[1])
-    ),
+    "grad_and_aux": lambda fun, x: _conjugate_first(*wg.grad(fun, has_aux=True)(x)),
     "hessian": lambda fun, x: UNARY["jacobian"](partial(UNARY["jacobian"], fun), x),
     "holomorphic_grad": lambda fun, x: UNARY["grad"](lambda z: np.real(fun(z)), x),
     "jacobian": lambda fun, x: _jacobian(_followed(fun), x),
@@ -169,9 +167,7 @@ UNARY: dict[str, Function] = {
 }
 NARY = {name: unary_to_nary(transform) for name, transform in UNARY.items()}
 NARY |= {
-    "check_equivalent": partial(
-        tree_map, lambda a, b: np.testing.assert_allclose(getval(a), getval(b), 1e-6, 1e-6)
-    ),
+    "check_equivalent": partial(tree_map, lambda a, b: _CLOSE(getval(a), getval(b), 1e-6, 1e-6)),
     "check_grads": unary_to_nary(_check_grads),
     "checkpoint": lambda fun: wraps(fun, updated=())(partial(wg.checkpoint, fun)),
     "combo_check": lambda fun, *options, **named: (
@@ -299,9 +295,7 @@ vars(FIXED_POINTS).update(fixed_point=fixed_point)
 class _Modules(abc.MetaPathFinder, abc.Loader):
     """Finds HIPS/autograd's modules: tables, or what is in `wengert.numpy` and `wengert.scipy`."""
 
-    def find_spec(
-        self, fullname: str, path: Any, target: Any = None
-    ) -> machinery.ModuleSpec | None:
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
         room, _, name = fullname.partition("hips.")
         own = room == "wengert." and (name in _MODULES or name.startswith(("numpy", "scipy")))
         return machinery.ModuleSpec(fullname, self, is_package=True) if own else None

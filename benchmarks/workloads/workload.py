@@ -100,7 +100,7 @@ def _jax() -> SimpleNamespace:
     return SimpleNamespace(
         **{
             **vars(jax.numpy),
-            "scan": scan,
+            "repeat_step": scan,
             "softmax": jax.nn.softmax,
             "logsumexp": jax.nn.logsumexp,
             "log_softmax": jax.nn.log_softmax,
@@ -170,7 +170,7 @@ def looping(xp: Any) -> Callable[[Callable[[Any, Any], Any], Any, int], Any]:
 
     A loop of JAX's own under ``jit``: unrolled, the heat equation takes it minutes to compile.
     """
-    return xp.scan if hasattr(xp, "scan") else _unrolled  # type: ignore[no-any-return]
+    return getattr(xp, "repeat_step", _unrolled)
 
 
 def _unrolled(step: Callable[[Any, Any], Any], state: Any, steps: int) -> Any:

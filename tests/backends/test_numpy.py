@@ -289,6 +289,74 @@ def test_softplus_of_few_numbers_is_that_of_many(dtype: str) -> None:
     assert not np.signbit(many).any() or np.isnan(many[np.signbit(many)]).all()
 
 
+ENDS = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 2e-38, 3e38, -3e38]
+
+
+def following(start: float, count: int = 20_000) -> Any:
+    """Numbers of single precision, each next to the one before."""
+    return (np.arange(count, dtype=np.uint32) + np.float32(start).view(np.uint32)).view(np.float32)
+
+
+def errors_of(found: Any, expected: Any) -> Any:
+    """Distances from values in double precision, in units of the last place."""
+    with np.errstate(over="ignore", under="ignore"):
+        unit = np.spacing(np.abs(expected.astype(np.float32)))
+    return np.abs(found - expected) / unit
+
+
+@pytest.mark.parametrize("name", ["erf", "erfc"])
+def test_error_functions_of_large_arrays(name: str) -> None:
+    special, mpmath = pytest.importorskip("scipy.special"), pytest.importorskip("mpmath")
+    kernel, exact = KERNELS[name], getattr(mpmath, name)
+    few = np.concatenate([np.linspace(-10.3, 10.3, 400), np.geomspace(1e-40, 1, 100)])
+    x = np.resize(few.astype(np.float32), 9_000)
+    found = kernel(x)
+    with mpmath.workdps(30):
+        values = np.asarray([float(exact(mpmath.mpf(float(one)))) for one in x[:500]])
+    assert errors_of(found[:500].astype(float), values).max() < 0.6
+    x = np.random.default_rng(0).normal(size=(300, 300)).astype(np.float32) * 4
+    for own in (x, x.T, x[::2, ::2], x[..., None]):
+        found = kernel(own)
+        assert found.shape == own.shape and found.dtype == np.float32
+        exactly = getattr(special, name)(own.astype(float))
+        assert errors_of(found.astype(float), exactly).max() < 0.6
+    ends = np.resize(np.asarray(ENDS, np.float32), 9_000)
+    few_ends = getattr(special, name)(ends[: len(ENDS)])
+    found = kernel(ends)[: len(ENDS)]
+    assert np.array_equal(found, few_ends, equal_nan=True)
+    assert np.array_equal(np.signbit(found), np.signbit(few_ends))
+    for start in (1e-3, 0.1, 0.5, 1.0, 2.0, 3.0, 3.7, 3.83, 3.99, 9.0, 10.0, 10.19):
+        x = following(start)
+        up, down = kernel(x), kernel(-x)
+        assert (np.diff(up) * (1 if name == "erf" else -1) >= 0).all()
+        assert np.array_equal(down, -up) if name == "erf" else (np.diff(down) >= 0).all()
+
+
+def test_compiled_error_functions_are_those_of_eager_calls() -> None:
+    x = wg.asarray(np.random.default_rng(0).normal(size=(100, 100)).astype(np.float32))
+    for function in (
+        lambda x: wg.erf(x),
+        lambda x: wg.gelu(x),
+        wg.grad(lambda x: wg.gelu(x).sum()),
+    ):
+        step = wg.compile(function)
+        for _ in range(4):
+            assert np.array_equal(step(x).numpy(), function(x).numpy())
+
+
+@pytest.mark.parametrize("name", ["softplus", "log_expit", "logaddexp"])
+def test_smooth_rectifiers_of_large_arrays_are_monotone(name: str) -> None:
+    function = getattr(wg, name)
+    sign = -1 if name == "log_expit" else 1
+    for start in (-0.01, -0.5, -2.0, -9.0, -40.0, 0.01, 1.0, 8.0):
+        x = following(start)
+        given = [wg.asarray(x)] if name != "logaddexp" else [wg.asarray(x), wg.zeros_like(x)]
+        found = function(*given).numpy()
+        assert (np.diff(found) * np.sign(start) >= 0).all()
+        exact = sign * np.logaddexp(sign * x.astype(float), 0)
+        assert errors_of(found.astype(float), exact).max() < 1.01
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "int64"])
 def test_where_of_large_arrays_keeps_their_bits(dtype: str) -> None:
     with np.errstate(over="ignore"):

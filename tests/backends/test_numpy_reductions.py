@@ -197,18 +197,18 @@ def test_one_sum_that_overflows_warns_as_numpy_s_does(shape: tuple[int, ...]) ->
 
 
 def test_a_compiled_sweep_looks_at_the_order_of_the_cotangent_that_it_gets() -> None:
-    def f(x: Any, b: Any, c: Any) -> Any:
-        return (x + b) * c
+    def slopes(g: Any, *values: Any) -> Any:
+        return wg.func.vjp(lambda x, b, c: (x + b) * c, *values)[1](g)
 
     random = np.random.default_rng(2)
-    compiled = wg.compile(f)
+    compiled = wg.compile(slopes)
     for _ in range(3):
         values = [random.standard_normal(shape) for shape in ((50, 9, 6), (9, 1), (50, 1, 1))]
         g = random.standard_normal((50, 9, 6))
         for order in laid_out(g).values():
             found, expected = (
-                wg.func.vjp(function, *map(wg.asarray, values))[1](wg.asarray(order))
-                for function in (compiled, f)
+                function(wg.asarray(order), *map(wg.asarray, values))
+                for function in (compiled, slopes)
             )
             for ours, theirs in zip(found, expected, strict=True):
                 assert ours.numpy().tobytes() == theirs.numpy().tobytes()

@@ -306,46 +306,20 @@ BEYOND = {
         reference=convolution_by_numpy,
         torch=torch_convolution,
     ),
-    "convolution_input": linear_in_each(
-        convolution_input,
-        "x",
-        reference=convolution_input_by_numpy,
-        torch=torch_convolution_input,
-    ),
-    "convolution_weight": linear_in_each(
-        convolution_weight,
-        "weight",
-        reference=convolution_weight_by_numpy,
-        torch=torch_convolution_weight,
-    ),
-    "einsum_pair": both(
-        contractions, call=wg.einsum, reference=np.einsum, torch=torch_einsum, jax="einsum"
-    ),
-    "overlap_add": both(
-        overlaps,
-        call=overlap_add,
-        reference=overlaps_by_numpy,
-        torch=torch_overlaps,
-        jax=False,
-    ),
+    "convolution_input": linear_in_each(convolution_input, "x",
+        reference=convolution_input_by_numpy, torch=torch_convolution_input),
+    "convolution_weight": linear_in_each(convolution_weight, "weight",
+        reference=convolution_weight_by_numpy, torch=torch_convolution_weight),
+    "einsum_pair": both(contractions, call=wg.einsum, reference=np.einsum, torch=torch_einsum,
+        jax="einsum"),
+    "overlap_add": both(overlaps, call=overlap_add, reference=overlaps_by_numpy,
+        torch=torch_overlaps, jax=False),
     "scatter_max": extreme("max", np.maximum),
     "scatter_min": extreme("min", np.minimum),
-    "window_argmax": Entry(
-        real=adaptive(),
-        call=window_argmax,
-        reference=argmax_by_numpy,
-        tracked=False,
-        torch=False,
-        jax=False,
-    ),
-    "window_sum": both(
-        side_by_side, call=window_sum, reference=sums_by_numpy, torch=torch_sums, jax=False
-    ),
-    "sliding_windows": both(
-        windows,
-        call=sliding_windows,
-        reference=windows_by_numpy,
-        torch=torch_windows,
-        jax=False,
-    ),
-}
+    "window_argmax": Entry(real=adaptive(), call=window_argmax, reference=argmax_by_numpy,
+        tracked=False, torch=False, jax=False),
+    "window_sum": both(side_by_side, call=window_sum, reference=sums_by_numpy, torch=torch_sums,
+        jax=False),
+    "sliding_windows": both(windows, call=sliding_windows, reference=windows_by_numpy,
+        torch=torch_windows, jax=False),
+}  # fmt: skip

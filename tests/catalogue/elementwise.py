@@ -154,68 +154,36 @@ ELEMENTWISE = {
     "subtract": two(BOX),
     "multiply": two(BOX),
     "divide": two(BOX, NONZERO),
-    "floor_divide": two(
-        NO_MULTIPLE,
-        NONZERO,
-        complex_=False,
-        differs={"torch-real": "PyTorch has no derivative of floor_divide"},
-    ),
+    "floor_divide": two(NO_MULTIPLE, NONZERO, complex_=False,
+        differs={"torch-real": "PyTorch has no derivative of floor_divide"}),
     "remainder": two(NO_MULTIPLE, NONZERO, complex_=False),
     "pow": Entry(
         real=powers(),
         complex=complex_powers(),
         differs={"torch-complex": "PyTorch's mixed second derivative is wrong at an exponent of 0"},
     ),
-    "slope_of_pow": Entry(
-        real=powers().map(lambda case: Case(*case.args, order=2)),
+    "slope_of_pow": Entry(real=powers().map(lambda case: Case(*case.args, order=2)),
         complex=complex_powers().map(lambda case: Case(*case.args, order=2)),
         call=PRIMITIVES["slope_of_pow"].bind,
-        reference=lambda x, y, order: y * (y - 1) * power_reference(x, y - 2),
-    ),
-    "pow_scalar": Entry(
-        real=scalar_powers(),
-        complex=scalar_powers("complex"),
-        call=wg.pow,
-        reference=power_reference,
-        torch="pow",
-        jax="pow",
-    ),
+        reference=lambda x, y, order: y * (y - 1) * power_reference(x, y - 2)),
+    "pow_scalar": Entry(real=scalar_powers(), complex=scalar_powers("complex"), call=wg.pow,
+        reference=power_reference, torch="pow", jax="pow"),
     # exponentials
     "logaddexp": two(BOX, complex_=False),
     # trigonometry
-    "one_minus_square": smooth(
-        PRIMITIVES["one_minus_square"],
-        call=PRIMITIVES["one_minus_square"].bind,
-        reference=lambda x: 1 - x * x,
-    ),
-    "cosine_of": two(
-        NONZERO,
-        BOX,
-        complex_=False,
-        call=PRIMITIVES["cosine_of"].bind,
-        reference=lambda x, y: x / np.hypot(x, y),
-    ),
-    "direction": Entry(
-        real=directions(),
-        call=PRIMITIVES["direction"].bind,
-        reference=lambda scale, x, norm: scale * x / norm,
-    ),
-    "along": Entry(
-        complex=turns(),
-        call=PRIMITIVES["along"].bind,
-        reference=lambda scale, x: scale * x / abs(x),
-    ),
-    "quotient_power": Entry(
-        real=quotients(),
-        call=PRIMITIVES["quotient_power"].bind,
-        reference=lambda x, unit, ord: (x / unit) ** ord,
-    ),
+    "one_minus_square": smooth(PRIMITIVES["one_minus_square"],
+        call=PRIMITIVES["one_minus_square"].bind, reference=lambda x: 1 - x * x),
+    "cosine_of": two(NONZERO, BOX, complex_=False, call=PRIMITIVES["cosine_of"].bind,
+        reference=lambda x, y: x / np.hypot(x, y)),
+    "direction": Entry(real=directions(), call=PRIMITIVES["direction"].bind,
+        reference=lambda scale, x, norm: scale * x / norm),
+    "along": Entry(complex=turns(), call=PRIMITIVES["along"].bind,
+        reference=lambda scale, x: scale * x / abs(x)),
+    "quotient_power": Entry(real=quotients(), call=PRIMITIVES["quotient_power"].bind,
+        reference=lambda x, unit, ord: (x / unit) ** ord),
     # It has a derivative nowhere: only of no elements.
-    "sharp": Entry(
-        real=st.just(Case(np.zeros((0, 2)))),
-        call=PRIMITIVES["sharp"].bind,
-        reference=np.zeros_like,
-    ),
+    "sharp": Entry(real=st.just(Case(np.zeros((0, 2)))), call=PRIMITIVES["sharp"].bind,
+        reference=np.zeros_like),
     "atan2": two(NONZERO, BOX, complex_=False),
     "hypot": two(NONZERO, BOX, complex_=False),
     "acosh": smooth(
@@ -258,4 +226,4 @@ ELEMENTWISE = {
     "bitwise_invert": untracked_one(BOOLS | ws.arrays("int64").map(Case)),
     "bitwise_left_shift": untracked_one(INTEGERS),
     "bitwise_right_shift": untracked_one(INTEGERS),
-}
+}  # fmt: skip

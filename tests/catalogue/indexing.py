@@ -130,17 +130,11 @@ def takes_along(draw, kind):
 MASKS = "the shape that a mask gives is not known before it is computed"
 
 INDEXING = {
-    "getitem": both(
-        gets,
-        call=lambda x, key: x[key],
-        reference=lambda x, key: np.asarray(x[key]),
-        torch=False,
-        jax=lambda x, key: x[key],
-    ),
+    "getitem": both(gets, call=lambda x, key: x[key], reference=lambda x, key: np.asarray(x[key]),
+        torch=False, jax=lambda x, key: x[key]),
     "setitem": both(sets, call=stored, reference=stored_reference, torch=False, jax=False),
-    "scatter_add": both(
-        scatters, call=scattered, reference=scatter_reference, torch=False, jax=False
-    ),
+    "scatter_add": both(scatters, call=scattered, reference=scatter_reference, torch=False,
+        jax=False),
     "take": both(takes, reference=take_reference),
     "take_along_axis": both(takes_along, torch=False),
-}
+}  # fmt: skip

@@ -285,34 +285,27 @@ def cofactors(x, *along):
 
 LINALG = {
     "linalg.solve": both(systems, **plainly("solve")),
-    "linalg.solve_triangular": both(
-        triangular, **from_all(triangle_of, call=plainly("solve_triangular")["call"])
-    ),
+    "linalg.solve_triangular": both(triangular,
+        **from_all(triangle_of, call=plainly("solve_triangular")["call"])),
     "linalg.inv": both(square, **plainly("inv")),
     "linalg.pinv": both(rectangular, **plainly("pinv", reference=default_rtol)),
     "linalg.det": both(square, **plainly("det")),
-    "cofactors": both(
-        with_directions, call=PRIMITIVES["cofactors"].bind, reference=cofactors, half=False
-    ),
+    "cofactors": both(with_directions, call=PRIMITIVES["cofactors"].bind, reference=cofactors,
+        half=False),
     "linalg.slogdet": both(square, **plainly("slogdet")),
     "linalg.cholesky": both(
         lambda kind: st.booleans().flatmap(lambda upper: square(kind, upper=upper)),
         **from_all(cholesky_of),
     ),
     "linalg.qr": both(factored, **from_all(qr_of)),
-    "linalg.svd": both(
-        lambda kind: rectangular(kind, full_matrices=st.booleans()), **from_all(svd_of)
-    ),
+    "linalg.svd": both(lambda kind: rectangular(kind, full_matrices=st.booleans()),
+        **from_all(svd_of)),
     "linalg.svdvals": both(rectangular, **plainly("svdvals")),
     "linalg.eigh": both(square, **from_all(eigh_of)),
     "linalg.eigvalsh": both(square, **from_all(eigvalsh_of)),
     # JAX has no derivatives of eigenvectors.
     "linalg.eig": both(general, **from_all(eig_of, jax=False)),
     "linalg.vector_norm": both(vectors, **plainly("vector_norm", half=True)),
-    "power_norm": both(
-        of_order,
-        call=wg.linalg.vector_norm,
-        reference=np.linalg.vector_norm,
-    ),
+    "power_norm": both(of_order, call=wg.linalg.vector_norm, reference=np.linalg.vector_norm),
     "linalg.cross": both(crossed, **plainly("cross", half=True)),
-}
+}  # fmt: skip

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from tests.catalogue.elementwise import NONZERO
-from tests.ops.cases import BOX, Case, Entry, binary, elements, unary
+from tests.ops.cases import BOX, Case, Entry, binary, elements
 from wengert.nn import functional as F  # registers the primitives
 from wengert.tape.primitive import PRIMITIVES
 from wengert.testing import strategies as ws
@@ -143,10 +143,6 @@ NETWORKS = {
     "elu": Entry(
         real=elus(), call=F.elu, torch="nn.functional.elu", jax="elu",
         reference=lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(x)),
-    ),
-    "softsign": Entry(
-        real=unary(NONZERO), call=F.softsign, torch="nn.functional.softsign", jax="soft_sign",
-        reference=lambda x: x / (1 + abs(x)),
     ),
     "standardised": Entry(
         real=weighted(), reference=standardised, torch=False, jax=False,

@@ -183,11 +183,8 @@ STATISTICAL = {
     "argmax": Entry(real=reduction(BOX, unique=True, min_side=1, many=False), tracked=False),
     "argmin": Entry(real=reduction(BOX, unique=True, min_side=1, many=False), tracked=False),
     "count_nonzero": Entry(real=reduction(FEW), complex=reduction(FEW, "complex"), tracked=False),
-    "nonzero": Entry(
-        real=ws.arrays(shape=ws.shapes(min_dims=1), elements=FEW).map(Case),
-        tracked=False,
-        not_on=UNKNOWN_SHAPE,
-    ),
+    "nonzero": Entry(real=ws.arrays(shape=ws.shapes(min_dims=1), elements=FEW).map(Case),
+        tracked=False, not_on=UNKNOWN_SHAPE),
     "searchsorted": Entry(real=searches(), tracked=False),
     # Which values are equal says nothing about how they change.
     **{
@@ -202,4 +199,4 @@ STATISTICAL = {
         ),
         tracked=False,
     ),
-}
+}  # fmt: skip

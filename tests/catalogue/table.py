@@ -23,3 +23,7 @@ CHAPTERS = (
 TABLE = {name: entry for chapter in CHAPTERS for name, entry in chapter.items()}
 assert len(TABLE) == sum(map(len, CHAPTERS)), "a primitive has two rows"
 TABLE |= derived(TABLE)
+
+#: Names and kinds of the rows' calls, and of those that are differentiated.
+ROWS = [(name, kind) for name, entry in sorted(TABLE.items()) for kind in entry.kinds()]
+TRACKED = [(name, kind) for name, kind in ROWS if TABLE[name].tracked and TABLE[name].order]

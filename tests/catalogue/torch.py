@@ -210,9 +210,9 @@ t.Size([2, 3]).numel()  t.pi
 
 FUNCTIONAL = """
 F.relu(x)  F.relu(x * 1, inplace=True)  F.relu(x * 1, True)  F.leaky_relu(x * 1, 0.3, True)
-F.elu(x, 1.0, False)  F.hardtanh(x * 1, -0.5, 0.5, True)  F.dropout(x * 1, 0.5, False, True)
+F.elu(x, 1.0, False)  F.dropout(x * 1, 0.5, False, True)
 F.leaky_relu(x, 0.2)  F.leaky_relu(x, negative_slope=0.1)  F.elu(x)  F.gelu(x)  F.silu(x)
-F.selu(x)  F.softplus(x)  F.tanh(x)  F.sigmoid(x)  F.logsigmoid(x)  F.hardtanh(x)
+F.selu(x)  F.softplus(x)  F.tanh(x)  F.sigmoid(x)  F.logsigmoid(x)
 F.softmax(x, dim=1)  F.log_softmax(x, dim=-1)  F.normalize(x, dim=1)  F.normalize(x, p=1, dim=0)
 F.linear(x, a.t()[:, :1].expand(5, 4))  F.linear(x, m.t(), v[:1].expand(5))
 F.one_hot(n, num_classes=5)  F.one_hot(n)  F.pad(x, (1, 2))  F.pad(x, (1, 1, 0, 2), value=2.0)
@@ -291,7 +291,7 @@ nn.Parameter(x.detach(), requires_grad=False).requires_grad
 fill(nn.Conv1d(3, 4, 2, stride=2, padding=1))(b)
 fill(nn.Conv2d(3, 2, 3, padding=1))(f)
 fill(nn.Conv2d(3, 6, kernel_size=(3, 2), stride=2, groups=3, bias=False))(f)
-fill(nn.Conv2d(3, 2, 3, padding=2, dilation=2, padding_mode="zeros"))(f)
+fill(nn.Conv2d(3, 2, 3, padding=2, dilation=2))(f)
 fill(nn.ConvTranspose2d(3, 2, 4, 2, 1))(f)
 fill(nn.ConvTranspose2d(3, 2, 3, stride=2, output_padding=1, bias=False))(f)
 fill(nn.BatchNorm1d(4))(x)

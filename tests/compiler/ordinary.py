@@ -18,14 +18,8 @@ def alike(
 ) -> Any:
     """Compare a function with the compiled one, to the bit and the type, and what they leave.
 
-    Parameters
-    ----------
-    make : callable
-        Gives a function, and what looks at the state that it leaves.
-    calls : sequence of tuple
-        The arguments of each call.
-    compiles : bool
-        Whether programs have to run; otherwise the calls may run as they are.
+    ``make`` gives a function, and what looks at the state that it leaves; ``calls`` are the
+    arguments. With ``compiles``, no call may run as it is.
     """
     answers: list[list[Any]] = []
     function: Any = None

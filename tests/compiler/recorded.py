@@ -40,17 +40,7 @@ def _raw(backend: Backend, inputs: Any) -> list[Any]:
 def trace_arrays(
     function: Callable[..., Any], *arrays: Any, requires_grad: bool = False
 ) -> Program:
-    """The program of a function of Tensors that closes over nothing which changes.
-
-    Parameters
-    ----------
-    function : callable
-        From Tensors to a Tensor or a tuple of them.
-    *arrays : array
-        Raw arrays to trace it with.
-    requires_grad : bool
-        Whether the Tensors require grad.
-    """
+    """The program of a function of Tensors that closes over nothing which changes."""
     trace = Trace()
     with trace.running():
         tensors = [untracked(trace.input(x, f"x{i}")) for i, x in enumerate(arrays)]

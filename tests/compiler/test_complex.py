@@ -6,6 +6,7 @@ Parts are of one size, a power of two, of which no product, quotient or sum is r
 
 import itertools
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,21 +24,18 @@ CONSTANTS = (0, 1, -0.0, 1.0, -1.0, 1j, complex(1, -0.0), complex(-0.0, 0.0), co
 Step = Callable[[Any], Any]
 
 
-def _beside(k: Any) -> dict[str, Step]:
-    """The arithmetic of Python with a number."""
-    return {
-        f"z + {k}": lambda z: z + k,
-        f"{k} + z": lambda z: k + z,
-        f"z - {k}": lambda z: z - k,
-        f"{k} - z": lambda z: k - z,
-        f"z * {k}": lambda z: z * k,
-        f"{k} * z": lambda z: k * z,
-        f"{k} / z": lambda z: k / z,
-    }
-
-
+#: Python's arithmetic with a number.
+BESIDE: dict[str, Callable[[Any, Any], Any]] = {
+    "z + k": lambda z, k: z + k,
+    "k + z": lambda z, k: k + z,
+    "z - k": lambda z, k: z - k,
+    "k - z": lambda z, k: k - z,
+    "z * k": lambda z, k: z * k,
+    "k * z": lambda z, k: k * z,
+    "k / z": lambda z, k: k / z,
+}
 STEPS: dict[str, Step] = {
-    **{name: step for k in CONSTANTS for name, step in _beside(k).items()},
+    **{f"{name}, {k}": partial(step, k=k) for k in CONSTANTS for name, step in BESIDE.items()},
     "-z": lambda z: -z,
     "conj": wg.conj,
     "real": wg.real,
@@ -62,26 +60,17 @@ STEPS: dict[str, Step] = {
 }
 
 
-def _points(rank: int) -> list[Any]:
-    return [GRID, GRID[::-1].copy()] if rank else [np.array(z) for z in (1 + 1j, *GRID)]
-
-
-def _compare(step: Step, rank: int) -> None:
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("name", STEPS)
+def test_steps(name: str, rank: int) -> None:
     def with_gradient(z: Any) -> tuple[Any, ...]:
-        w = step(z)
+        w = STEPS[name](z)
         loss = wg.sum(wg.real(w)) + wg.sum(wg.imag(wg.astype(w, wg.complex128))) * 2.0
         return (w, *wg.autograd.grad(loss, z, allow_unused=True)) if loss.requires_grad else (w,)
 
     compiled = wg.compile(with_gradient, check=0)
-    for point in _points(rank):
+    for point in [GRID, GRID[::-1].copy()] if rank else [np.array(z) for z in (1 + 1j, *GRID)]:
         answers = [f(wg.tensor(point, requires_grad=True)) for f in (with_gradient, compiled)]
         for eager, found in zip(*answers, strict=True):
             assert (eager is None) == (found is None)
-            if eager is not None:
-                assert same_bits(eager.detach().numpy(), found.detach().numpy()), point
-
-
-@pytest.mark.parametrize("rank", [0, 1])
-@pytest.mark.parametrize("name", STEPS)
-def test_steps(name: str, rank: int) -> None:
-    _compare(STEPS[name], rank)
+            assert eager is None or same_bits(eager.detach().numpy(), found.detach().numpy()), point

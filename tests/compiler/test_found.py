@@ -1,5 +1,7 @@
 """Changes between calls that compiled functions have once missed, each beside eager code."""
 
+# ruff: noqa: F401 -- texts of tables name what is imported
+
 import ctypes
 import dataclasses
 import functools
@@ -12,7 +14,6 @@ import threading
 import types
 import weakref
 from collections import ChainMap, UserDict
-from collections.abc import Callable
 from contextlib import nullcontext
 from contextvars import ContextVar
 from ctypes import c_double
@@ -80,10 +81,6 @@ class Loader:
         return x * SCALE
 
 
-class Random(random.Random):
-    pass
-
-
 class Scales(wg.data.Dataset[Any]):
     def __len__(self) -> int:
         return 3
@@ -95,10 +92,6 @@ class Scales(wg.data.Dataset[Any]):
 @dataclasses.dataclass(slots=True, match_args=False)
 class Slots:
     kk: float = 2.0
-
-
-def attrs_made() -> Any:
-    return pytest.importorskip("attr").make_class("Made", ["kk"])(2.0)
 
 
 class Called:
@@ -120,31 +113,8 @@ class Property(property):
         return SCALE
 
 
-class Static(staticmethod):  # type: ignore[type-arg]
-    def __get__(self, x: Any, kind: Any = None) -> Any:
-        return lambda: SCALE
-
-
-class Cached(functools.cached_property[Any]):
-    def __get__(self, x: Any, kind: Any = None) -> Any:
-        return SCALE
-
-
-class Module(ModuleType):
-    @property
-    def k(self) -> float:
-        return SCALE
-
-
 class Extended:
     a = Property(lambda self: 1.0)
-    b = Static(lambda: 1.0)
-    c = Cached(lambda self: 1.0)
-
-
-def executed() -> Any:
-    exec("class Made: k = 2.0", space := {})
-    return space["Made"]
 
 
 class Structure(ctypes.Structure):
@@ -196,24 +166,6 @@ class Plain:
 
     def __init__(self, **given: Any) -> None:
         vars(self).update(given)
-
-
-class Base(Plain):
-    def m(self) -> float:
-        return self.k
-
-
-class Above(Base):
-    pass
-
-
-class Twice(wg.nn.Identity):
-    def forward(self, x: Any) -> Any:
-        return x * 2
-
-
-class Factors(dict[str, float]):
-    pass
 
 
 @dataclasses.dataclass
@@ -274,10 +226,6 @@ class Filter(Enum):
     A = np.ones(3, np.float32)
 
 
-class Settings(UserDict[str, float]):
-    pass
-
-
 class Pair(wg.nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -302,12 +250,6 @@ def imported(x: Any, o: Any) -> Any:
     from tests_found_settings import k  # type: ignore[import-not-found]
 
     return x * k
-
-
-def repeated(x: Any, o: Any) -> Any:
-    for _ in o.r:
-        x = x * 2
-    return x
 
 
 def within(x: Any, o: Any) -> Any:
@@ -349,257 +291,115 @@ def with_k(x: Any) -> Any:
     return x
 
 
-def to_three(o: Any) -> None:
-    o.k = 3.0
+def rows(text: str) -> dict[str, list[str]]:
+    """The parts of a table's rows by their names; a deeper line goes on with the one above."""
+    lines = text.strip().replace("\n    ", " ").split("\n")
+    return {name: parts for name, *parts in [line.split(" | ") for line in lines]}
 
 
-def by_k(x: Any, o: Any) -> Any:
-    return x * o.k
-
-
-def first(value: Any) -> Callable[[Any], Any]:
-    return lambda o: operator.setitem(o, 0, value)
-
-
-def scaled(o: Any) -> None:
-    rescale()
-
-
-def of_object(x: Any, o: Any) -> Any:
-    return o.scaled(x)
-
-
-def held(**given: Any) -> Callable[[], Any]:
-    return lambda: Plain(**given)
-
-
-#: Functions that read an attribute which they do not name.
-READERS: dict[str, Callable[..., Any]] = {
-    "an attribute by a getter": lambda x, o: x * operator.attrgetter("k" + "k")(o),
-    "an attribute read statically": lambda x, o: x * inspect.getattr_static(o, "k" + "k"),
-    "an attribute among all": lambda x, o: x * dict(inspect.getmembers(o))["k" + "k"],
-    "an attribute by the method of object": lambda x, o: x * object.__getattribute__(o, "k" + "k"),
-    "an attribute of what is pickled": lambda x, o: x * o.__getstate__()["k" + "k"],
-    "an attribute in a format": lambda x, o: x * float("{0.kk:.3f}".format(o)),  # noqa: UP030, UP032 -- which names no attribute
-}
-Change = Callable[[Any], object]
-#: What there is, a function of that and of what is passed, and the change.
-HELD: dict[str, tuple[Callable[[], Any], Callable[..., Any], Change]] = {
-    "a method of a named tuple": (lambda: Batch(X), lambda x, o: o.scaled(), scaled),
-    "a method of an enum in a tuple": (
-        lambda: (Mode.A, 2),
-        lambda x, o: o[0].scaled(x),
-        scaled,
-    ),
-    "an attribute of an enum by its value": (
-        lambda: type(with_k(Enum("Made", "ONE TWO")(2))),
-        lambda x, o: x * o(2).k,
-        lambda o: to_three(o(2)),
-    ),
-    "a method of a Parameter": (lambda: Parameter(X), lambda x, o: o.scaled(), scaled),
-    "an attribute of a Parameter": (lambda: Parameter(X), by_k, to_three),
-    "a text of a class": (lambda: [Text("2")], lambda x, o: x * int(str(o[0])), first(Text("3"))),
-    "a text that says nothing": (lambda: [Mode.A], lambda x, o: x * o[0].value, first(Mode.B)),
-    "another dict of a layer": (
-        lambda: wg.nn.LeakyReLU(0.1),
-        lambda x, o: o(-x),
-        lambda o: setattr(o, "__dict__", {**vars(o), "negative_slope": 0.5}),
-    ),
-    "one attribute for another": (held(other=1), by_k, lambda o: swapped(o, "k", 3.0)),
-    "one attribute of a class for another": (
-        lambda: type("Made", (Plain,), {"other": 1})(),
-        by_k,
-        lambda o: swapped(type(o), "k", 3.0),
-    ),
-    "another class": (wg.nn.Identity, lambda x, o: o(x), lambda o: setattr(o, "__class__", Twice)),
-    "a class that is made": (
-        lambda: types.new_class("Made", exec_body=lambda space: space.update(k=2.0))(),
-        by_k,
-        lambda o: to_three(type(o)),
-    ),
-    "a replaced dataclass": (
-        lambda: [Config()],
-        lambda x, o: x * dataclasses.replace(o[0], k=1.0).k,
-        scaled,
-    ),
-    "names that a module makes": (module_with_getattr, by_k, lambda o: o.T.update(k=3.0)),
-    "a slot of a dict": (
-        lambda: (d := Factors(k=2.0), d.__getitem__, d.get),
-        lambda x, o: x * o[1]("k") * o[2]("k"),
-        lambda o: o[0].update(k=3.0),
-    ),
-    "a chain of dicts": (
-        lambda: ChainMap({}, {"k": 2.0}),
-        lambda x, o: x * o["k"],
-        lambda o: o.maps[1].update(k=3.0),
-    ),
-    "modules in a set": (
-        lambda: {wg.nn.LeakyReLU(0.1)},
-        lambda x, o: next(iter(o))(-x),
-        lambda o: setattr(next(iter(o)), "negative_slope", 0.7),
-    ),
-    "a pattern": (held(k=2.0), in_a_pattern, to_three),
-    "an attribute of a function": (
-        lambda: vars(computed).update(kk=2.0),
-        lambda x, o: computed(x),
-        lambda o: vars(computed).update(kk=3.0),
-    ),
-    "an attribute that was not there": (
-        SimpleNamespace,
-        lambda x, o: x * getattr(o, "k", 2.0),
-        to_three,
-    ),
-    "another function of a library": (
-        held(f=operator.add),
-        lambda x, o: o.f(x, 3.0),
-        lambda o: setattr(o, "f", operator.mul),
-    ),
-    "what is imported inside": (settings, imported, to_three),
-    "a function like a library's": (lambda: like_a_librarys, lambda x, o: o(x), scaled),
-    "a forward of an object": (
-        lambda: wg.nn.Flatten(0),
-        lambda x, o: o(x),
-        lambda o: setattr(o, "forward", lambda x: x * 5),
-    ),
-    "another code": (
-        lambda: types.FunctionType(like_a_librarys.__code__, globals()),
-        lambda x, o: o(x),
-        lambda o: setattr(o, "__code__", (lambda x: x * 7).__code__),
-    ),
-    "generated methods": (
-        lambda: [make_dataclass("Made", ["k"])(2.0), 2.0],
-        lambda x, o: x * (2 if o[0] == type(o[0])(o[1]) else 3),
-        lambda o: to_three(o[0]),
-    ),
-    "a global of a class that is called": (lambda: Scaled, lambda x, o: x * o().k, scaled),
-    "an attribute of a metaclass": (lambda: Table, by_k, lambda o: o.table.update(k=3.0)),
-    "a method by types": (Scaled, lambda x, o: o.of(x), scaled),
-    "what a context gives": (
-        lambda: [nullcontext([2.0])],
-        within,
-        lambda o: first(3.0)(o[0].enter_result),
-    ),
-    "the elements of an enum's value": (
-        lambda: Filter.A.value.fill(2.0) or Filter,
-        lambda x, o: x * wg.asarray(o.A.value),
-        lambda o: o.A.value.fill(5.0),
-    ),
-    "an item of a user's dict": (
-        lambda: Settings(k=2.0),
-        lambda x, o: x * o["k"],
-        lambda o: operator.setitem(o, "k", 3.0),
-    ),
-    "what is imported inside from a package": (
-        settings_here,
-        imported_from_here,
-        lambda o: settings_here(3.0),
-    ),
-    "what a class method makes": (lambda: Made(1.0), of_object, scaled),
-    "the Tensors of a data set": (
-        lambda: wg.data.TensorDataset(X),
-        lambda x, o: x * o[2][0],
-        lambda o: setattr(o, "tensors", (-X,)),
-    ),
-    "a subset of a user's data set": (
-        lambda: wg.data.Subset(Scales(), [1, 2]),
-        lambda x, o: x * o[0],
-        scaled,
-    ),
-    "a partial method that is called": (Called, lambda x, o: o(x), scaled),
-    "a property of a class": (Extended, lambda x, o: x * o.a, scaled),
-    "a module of a class": (lambda: Module("m"), by_k, scaled),
-    "an object of a class that exec makes": (
-        lambda: executed()(),
-        by_k,
-        lambda o: to_three(type(o)),
-    ),
-    **{
-        name: (held(kk=2.0), read, lambda o: setattr(o, "kk", 3.0))
-        for name, read in READERS.items()
-    },
-    "slots of a dataclass": (
-        Slots,
-        lambda x, o: x * (2 if o == Slots() else 3),
-        lambda o: setattr(o, "kk", 3.0),
-    ),
-    "a text of an object of attrs": (
-        attrs_made,
-        lambda x, o: x * (2 if "2.0" in str(o) else 3),
-        lambda o: setattr(o, "kk", 3.0),
-    ),
-    "an attribute of an iterator": (Loader, by_k, to_three),
-    "an attribute of a generator": (lambda: with_k(Random(0)), by_k, to_three),
-    "a frozen distribution": (
-        lambda: stats().norm(0.0, 2.0),
-        lambda x, o: o.logpdf(x),
-        lambda o: setattr(o, "args", (0.0, 3.0)),
-    ),
-    "a frozen distribution by keywords": (
-        lambda: stats().norm(loc=0.0, scale=2.0),
-        lambda x, o: o.logpdf(x),
-        lambda o: o.kwds.update(scale=3.0),
-    ),
-    "an array of a frozen distribution": (
-        lambda: stats().multivariate_normal(np.zeros(3), np.eye(3)),
-        lambda x, o: o.logpdf(x),
-        lambda o: operator.setitem(o.args[1], (0, 0), 3.0),
-    ),
-    "a vectorized function of NumPy's": (
-        lambda: np.vectorize(lambda t: t * SCALE),
-        lambda x, o: x * float(o(1.0)),
-        scaled,
-    ),
-    "hooks of what is saved": (
-        lambda: wg.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t * SCALE),
-        in_hooks,
-        scaled,
-    ),
-    "an equal key": (
-        lambda: {Layer(2.0): 1.0},
-        lambda x, o: x * next(iter(o)).k,
-        lambda o: (o.clear(), o.update({Layer(3.0): 1.0})),
-    ),
-    "an equal text as a key": (
-        lambda: {with_k(Text("a")): 1.0},
-        lambda x, o: x * next(iter(o)).k,
-        lambda o: (o.clear(), o.update({text_of_three(): 1.0})),
-    ),
-    "an equal element": (
-        lambda: {Layer(2.0)},
-        lambda x, o: x * next(iter(o)).k,
-        lambda o: (o.clear(), o.add(Layer(3.0))),
-    ),
-    "an equal element of another sign": (
-        lambda: {(0.0,)},
-        lambda x, o: x * np.copysign(1.0, next(iter(o))[0]),
-        lambda o: (o.clear(), o.add((-0.0,))),
-    ),
-    "a key of another type": (
-        lambda: {(1,): 2.0},
-        lambda x, o: x * (2.0 if next(iter(o))[0] is True else 3.0),
-        lambda o: (o.clear(), o.update({(True,): 2.0})),
-    ),
-    "an attribute of an equal tuple": (
-        lambda: [hiding(2.0)],
-        lambda x, o: x * o[0].k,
-        lambda o: first(hiding(3.0))(o),
-    ),
-    "a method by its name": (
-        lambda: type("Made", (), {"m": lambda self: 2.0})(),
-        lambda x, o: x * operator.methodcaller("m")(o),
-        lambda o: setattr(type(o), "m", lambda self: 3.0),
-    ),
-    "a method above": (
-        lambda: super(Above, Above()),
-        lambda x, o: x * o.m(),
-        lambda o: setattr(o.__self__, "k", 3.0),
-    ),
-    "the order of parameters": (
-        Pair,
-        lambda x, o: x + next(iter(o.parameters())).detach(),
-        lambda o: o.reorder(),
-    ),
-}
+#: What there is (``o``), what is computed of it and of ``x``, and the change.
+HELD = rows(
+    """
+a method of a named tuple | Batch(X) | o.scaled() | rescale()
+a method of an enum in a tuple | (Mode.A, 2) | o[0].scaled(x) | rescale()
+an attribute of an enum by its value
+    | type(with_k(Enum('Made', 'ONE TWO')(2))) | x * o(2).k | o(2).k = 3.0
+a method of a Parameter | Parameter(X) | o.scaled() | rescale()
+an attribute of a Parameter | Parameter(X) | x * o.k | o.k = 3.0
+a text of a class | [Text('2')] | x * int(str(o[0])) | o[0] = Text('3')
+a text that says nothing | [Mode.A] | x * o[0].value | o[0] = Mode.B
+another dict of a layer
+    | wg.nn.LeakyReLU(0.1) | o(-x) | o.__dict__ = {**vars(o), 'negative_slope': 0.5}
+one attribute for another | Plain(other=1) | x * o.k | swapped(o, 'k', 3.0)
+one attribute of a class for another
+    | type('Made', (Plain,), {'other': 1})() | x * o.k | swapped(type(o), 'k', 3.0)
+another class
+    | wg.nn.Identity() | o(x)
+    | o.__class__ = type('Made', (wg.nn.Identity,), {'forward': lambda self, x: x * 2})
+a class that is made
+    | types.new_class('Made', exec_body=lambda space: space.update(k=2.0))() | x * o.k
+    | type(o).k = 3.0
+a replaced dataclass | [Config()] | x * dataclasses.replace(o[0], k=1.0).k | rescale()
+names that a module makes | module_with_getattr() | x * o.k | o.T.update(k=3.0)
+a slot of a dict
+    | ((d := type('Made', (dict,), {})(k=2.0)), d.__getitem__, d.get) | x * o[1]('k') * o[2]('k')
+    | o[0].update(k=3.0)
+a chain of dicts | ChainMap({}, {'k': 2.0}) | x * o['k'] | o.maps[1].update(k=3.0)
+modules in a set
+    | {wg.nn.LeakyReLU(0.1)} | next(iter(o))(-x) | next(iter(o)).negative_slope = 0.7
+a pattern | Plain(k=2.0) | in_a_pattern(x, o) | o.k = 3.0
+an attribute of a function
+    | vars(computed).update(kk=2.0) | computed(x) | vars(computed).update(kk=3.0)
+an attribute that was not there | SimpleNamespace() | x * getattr(o, 'k', 2.0) | o.k = 3.0
+another function of a library | Plain(f=operator.add) | o.f(x, 3.0) | o.f = operator.mul
+what is imported inside | settings() | imported(x, o) | o.k = 3.0
+a function like a library's | like_a_librarys | o(x) | rescale()
+a forward of an object | wg.nn.Flatten(0) | o(x) | o.forward = lambda x: x * 5
+another code
+    | types.FunctionType(like_a_librarys.__code__, globals()) | o(x)
+    | o.__code__ = (lambda x: x * 7).__code__
+generated methods
+    | [make_dataclass('Made', ['k'])(2.0), 2.0] | x * (2 if o[0] == type(o[0])(o[1]) else 3)
+    | o[0].k = 3.0
+a global of a class that is called | Scaled | x * o().k | rescale()
+an attribute of a metaclass | Table | x * o.k | o.table.update(k=3.0)
+a method by types | Scaled() | o.of(x) | rescale()
+what a context gives | [nullcontext([2.0])] | within(x, o) | o[0].enter_result[0] = 3.0
+the elements of an enum's value
+    | Filter.A.value.fill(2.0) or Filter | x * wg.asarray(o.A.value) | o.A.value.fill(5.0)
+an item of a user's dict | type('Made', (UserDict,), {})(k=2.0) | x * o['k'] | o['k'] = 3.0
+what is imported inside from a package
+    | settings_here() | imported_from_here(x, o) | settings_here(3.0)
+what a class method makes | Made(1.0) | o.scaled(x) | rescale()
+the Tensors of a data set | wg.data.TensorDataset(X) | x * o[2][0] | o.tensors = (-X,)
+a subset of a user's data set | wg.data.Subset(Scales(), [1, 2]) | x * o[0] | rescale()
+a partial method that is called | Called() | o(x) | rescale()
+a property of a class | Extended() | x * o.a | rescale()
+a module of a class
+    | type('Made', (ModuleType,), {'k': property(lambda m: SCALE)})('m') | x * o.k | rescale()
+an object of a class that exec makes
+    | [exec('class Made: k = 2.0', s := {}), s['Made']()][1] | x * o.k | type(o).k = 3.0
+an attribute by a getter | Plain(kk=2.0) | x * operator.attrgetter('k' + 'k')(o) | o.kk = 3.0
+an attribute read statically
+    | Plain(kk=2.0) | x * inspect.getattr_static(o, 'k' + 'k') | o.kk = 3.0
+an attribute among all | Plain(kk=2.0) | x * dict(inspect.getmembers(o))['k' + 'k'] | o.kk = 3.0
+an attribute by the method of object
+    | Plain(kk=2.0) | x * object.__getattribute__(o, 'k' + 'k') | o.kk = 3.0
+an attribute of what is pickled | Plain(kk=2.0) | x * o.__getstate__()['k' + 'k'] | o.kk = 3.0
+an attribute in a format | Plain(kk=2.0) | x * float('{0.kk:.3f}'.format(o)) | o.kk = 3.0
+slots of a dataclass | Slots() | x * (2 if o == Slots() else 3) | o.kk = 3.0
+a text of an object of attrs
+    | pytest.importorskip('attr').make_class('Made', ['kk'])(2.0)
+    | x * (2 if '2.0' in str(o) else 3) | o.kk = 3.0
+an attribute of an iterator | Loader() | x * o.k | o.k = 3.0
+an attribute of a generator | with_k(type('Made', (random.Random,), {})(0)) | x * o.k | o.k = 3.0
+a frozen distribution | stats().norm(0.0, 2.0) | o.logpdf(x) | o.args = (0.0, 3.0)
+a frozen distribution by keywords
+    | stats().norm(loc=0.0, scale=2.0) | o.logpdf(x) | o.kwds.update(scale=3.0)
+a vectorized function of NumPy's
+    | np.vectorize(lambda t: t * SCALE) | x * float(o(1.0)) | rescale()
+hooks of what is saved
+    | wg.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t * SCALE) | in_hooks(x, o)
+    | rescale()
+an equal key | {Layer(2.0): 1.0} | x * next(iter(o)).k | o.clear(); o.update({Layer(3.0): 1.0})
+an equal text as a key
+    | {with_k(Text('a')): 1.0} | x * next(iter(o)).k | o.clear(); o.update({text_of_three(): 1.0})
+an equal element | {Layer(2.0)} | x * next(iter(o)).k | o.clear(); o.add(Layer(3.0))
+an equal element of another sign
+    | {(0.0,)} | x * np.copysign(1.0, next(iter(o))[0]) | o.clear(); o.add((-0.0,))
+a key of another type
+    | {(1,): 2.0} | x * (2.0 if next(iter(o))[0] is True else 3.0)
+    | o.clear(); o.update({(True,): 2.0})
+an attribute of an equal tuple | [hiding(2.0)] | x * o[0].k | o[0] = hiding(3.0)
+a method by its name
+    | type('Made', (), {'m': lambda self: 2.0})() | x * operator.methodcaller('m')(o)
+    | type(o).m = lambda self: 3.0
+a method above
+    | super(made := type('Made', (type('Base', (Plain,), {'m': lambda self: self.k}),), {}), made())
+    | x * o.m() | o.__self__.k = 3.0
+the order of parameters | Pair() | x + next(iter(o.parameters())).detach() | o.reorder()
+"""
+)
 #: Those whose arguments are put together anew, or flattened.
 NOT_GIVEN = {
     "a replaced dataclass",
@@ -616,11 +416,11 @@ def test_what_is_held_or_given_has_changed(name: str, given: bool) -> None:
         given = False
     rescale(2.0)
     make, use, change = HELD[name]
-    held = make()
+    use, held = eval(f"lambda x, o: {use}", globals()), eval(make, globals())
     run = wg.compile(use if given else lambda x: use(x, held), check=0 if given else None)
     for i in range(8):
         if i == 4:
-            change(held)
+            exec(change, globals(), {"o": held})
         args = (X, held) if given else (X,)
         assert same_bits(run(*args), run.eagerly(*args))
 
@@ -657,56 +457,41 @@ class Local(threading.local):
     k = 2.0
 
 
-#: What can't be seen into, or not be repeated: what there is, a function, and what the error says.
-UNSEEN: dict[str, tuple[Callable[[], Any], Callable[..., Any], str]] = {
-    "an iterator": (lambda: iter([2.0]), lambda x, o: x * next(o), "o is a list_iterator"),
-    "an error": (lambda: ValueError(2.0), lambda x, o: x * o.args[0], "o is a ValueError"),
-    "a generator": (lambda: (k for k in [2.0]), lambda x, o: x * next(o), "o is a generator"),
-    "a masked array": (lambda: np.ma.ones(3), lambda x, o: o.sum() * x, "o is a MaskedArray"),
-    "a record": (lambda: np.zeros(1, "f8,f8")[0], lambda x, o: x * o[0], "o is a void"),
-    "a sparse matrix": (
-        lambda: pytest.importorskip("scipy.sparse").eye_array(3).tocsr(),
-        lambda x, o: x * o.sum(),
-        "a raw array",
-    ),
-    "an array of objects": (lambda: np.array([2.0], object), lambda x, o: x * o[0], "of object"),
-    "a part of a thread": (Local, lambda x, o: x * o.k, "o is a Local"),
-    "a context": (lambda: ContextVar("k", default=2.0), lambda x, o: x * o.get(), "o is a Context"),
-    "an array of Python's": (lambda: bytearray(b"2"), lambda x, o: x * o[0], "o is a bytearray"),
-    "a structure of C": (lambda: Structure(2.0), lambda x, o: x * o.k, "o is a Structure"),
-    "a weak reference": (lambda: weakref.ref(Plain), lambda x, o: x * o().k, "pass what it needs"),
-    "a reader of attributes": (
-        lambda: operator.attrgetter("k"),
-        lambda x, o: x * o(Plain),
-        "o is a attrgetter",
-    ),
-    "a cached function": (
-        lambda: functools.lru_cache(lambda: SCALE),
-        lambda x, o: x * o(),
-        "pass what it needs",
-    ),
-    "a function of objects": (
-        lambda: np.frompyfunc(lambda t: t * SCALE, 1, 1),
-        lambda x, o: x * o(1.0),
-        "o is a ufunc",
-    ),
-    "a view of a dict": (lambda: {"k": 2.0}.values(), lambda x, o: x * sum(o), "pass what"),
-    "bits of a generator": (
-        lambda: np.random.PCG64(0),
-        lambda x, o: x * float(o.random_raw() % 7),
-        "draws from o",
-    ),
-    "errors of NumPy": (lambda: 0.0, raising, "put np.errstate around the call"),
-    "a hook": (lambda: wg.ones(3, requires_grad=True), hooking, "registers a hook on a Tensor"),
-    "JSON": (lambda: 2.0, lambda x, o: x * float(json.dumps(o)), "static_argnames"),
-}
+#: What can't be seen into, or not be repeated: the same, and what the error says.
+UNSEEN = rows(
+    """
+an iterator | iter([2.0]) | x * next(o) | o is a list_iterator
+an array of a frozen distribution
+    | stats().multivariate_normal(np.zeros(3), np.eye(3)) | o.logpdf(x) | write wg.asarray
+an error | ValueError(2.0) | x * o.args[0] | o is a ValueError
+a generator | (k for k in [2.0]) | x * next(o) | o is a generator
+a masked array | np.ma.ones(3) | o.sum() * x | o is a MaskedArray
+a record | np.zeros(1, 'f8,f8')[0] | x * o[0] | o is a void
+a sparse matrix
+    | pytest.importorskip('scipy.sparse').eye_array(3).tocsr() | x * o.sum() | a raw array
+an array of objects | np.array([2.0], object) | x * o[0] | of object
+a part of a thread | Local() | x * o.k | o is a Local
+a context | ContextVar('k', default=2.0) | x * o.get() | o is a Context
+an array of Python's | bytearray(b'2') | x * o[0] | o is a bytearray
+a structure of C | Structure(2.0) | x * o.k | o is a Structure
+a weak reference | weakref.ref(Plain) | x * o().k | pass what it needs
+a reader of attributes | operator.attrgetter('k') | x * o(Plain) | o is a attrgetter
+a cached function | functools.lru_cache(lambda: SCALE) | x * o() | pass what it needs
+a function of objects | np.frompyfunc(lambda t: t * SCALE, 1, 1) | x * o(1.0) | o is a ufunc
+a view of a dict | {'k': 2.0}.values() | x * sum(o) | pass what
+bits of a generator | np.random.PCG64(0) | x * float(o.random_raw() % 7) | draws from o
+errors of NumPy | 0.0 | raising(x, o) | put np.errstate around the call
+a hook | wg.ones(3, requires_grad=True) | hooking(x, o) | registers a hook on a Tensor
+JSON | 2.0 | x * float(json.dumps(o)) | static_argnames
+"""
+)
 
 
 @pytest.mark.parametrize("name", UNSEEN)
 def test_what_can_not_be_seen_into_is_refused(name: str) -> None:
     make, use, says = UNSEEN[name]
     with pytest.raises(CompileError, match=says):
-        wg.compile(lambda x, o: use(x, o))(X, make())
+        wg.compile(eval(f"lambda x, o: {use}", globals()))(X, eval(make, globals()))
 
 
 def test_operations_may_be_arguments() -> None:
@@ -766,10 +551,10 @@ def test_an_error_of_the_functions_own_comes_out() -> None:
     ("function", "says"),
     [
         (lambda x, c: x * (2 if type(c) is np.ndarray else 3), "asks for the type"),
-        (lambda x, c: [y := c + 1, y[:2]], "shares memory"),
+        (lambda x, c: x * (c + 1), r"operator add computes.*wg\.asarray"),
         (lambda x, c: wg.reshape(c, (1, 3)), "shares memory"),
-        (lambda x, c: x * np.add.reduce(c), r"reduces it.*wg\.asarray"),
-        (lambda x, c: x * np.where(c > 0, c, 0), r"np\.where is called.*wg\.asarray"),
+        (lambda x, c: x * np.add.reduce(c), r"np\.add is called.*wg\.asarray"),
+        (lambda x, c: x * np.where([True] * 3, c, 0), r"np\.where is called.*wg\.asarray"),
         (lambda x, c: x * c.mean(), r"mean is asked.*wg\.asarray"),
         (lambda x, c: x * c.item(0), r"item is asked.*wg\.asarray"),
         (lambda x, c: x * divmod(c, 2)[0], r"test_found.py, line.*divmod.*wg\.asarray"),
@@ -812,6 +597,21 @@ def test_a_tuple_with_attributes_is_not_replaced() -> None:
         wg.compile(replace)(X)
 
 
+def test_a_further_place_of_an_array_is_not_replaced() -> None:
+    """Its new array was lost in replays."""
+    held: Any = SimpleNamespace(a=np.ones(3))
+    held.b = held.a
+
+    def replace(x: Any) -> Any:
+        y = x * wg.asarray(held.a)
+        held.b = np.zeros(3)
+        return y
+
+    with pytest.raises(CompileError, match=r"changes held\.b from a ndarray"):
+        wg.compile(replace, check=0)(X)
+    assert held.b is held.a
+
+
 def test_containers_with_access_of_their_own_are_refused() -> None:
     class D(dict[str, Any]):
         def __getitem__(self, key: str) -> Any:
@@ -851,7 +651,7 @@ def test_arrays_that_can_not_be_read_anew_are_refused() -> None:
     """Programs went on with their first elements."""
     array = np.ones(3, np.float32)
     total, part = array.sum, slice(array)
-    functions: list[Callable[[Any], Any]] = [
+    functions: list[Any] = [
         lambda x: x * float(total()),
         lambda x: x * wg.asarray(part.stop),
     ]

@@ -21,7 +21,7 @@ import pytest
 import wengert as wg
 from tests.compiler.ordinary import alike
 from tests.compiler.training_models import Models
-from tests.compiler.training_steps import Bench, F, Made, Optimizers
+from tests.compiler.training_steps import Bench, F, Made, Optimizers, step
 from wengert import nn
 from wengert.compiler import CompileError
 
@@ -53,15 +53,13 @@ class Data(Bench):
     def noise_on_data(self) -> Made:
         return lambda x, y: self.train(x + 0.1 * wg.randn(*x.shape), y), None
 
-    def mixup(self) -> Made:
-        def train(x: Any, y: Any) -> Any:
-            order = wg.argsort(wg.rand(4))
-            share = wg.rand(())
-            out = self.model(share * x + (1 - share) * x[order])
-            loss = share * F.cross_entropy(out, y) + (1 - share) * F.cross_entropy(out, y[order])
-            return self.update(loss)
-
-        return train, None
+    @step
+    def mixup(self, x: Any, y: Any) -> Any:
+        order = wg.argsort(wg.rand(4))
+        share = wg.rand(())
+        out = self.model(share * x + (1 - share) * x[order])
+        loss = share * F.cross_entropy(out, y) + (1 - share) * F.cross_entropy(out, y[order])
+        return self.update(loss)
 
     def augmentation_outside(self) -> Made:
         shift = wg.zeros(5)
@@ -96,12 +94,10 @@ class Data(Bench):
             F.mse_loss(self.model(x), F.one_hot(y, 3).astype(wg.float32))
         ), None
 
-    def masked_tokens(self) -> Made:
-        def train(x: Any, y: Any) -> Any:
-            keep = wg.rand(4, 5) > 0.3
-            return self.train(wg.where(keep, x, 0.0), y)
-
-        return train, None
+    @step
+    def masked_tokens(self, x: Any, y: Any) -> Any:
+        keep = wg.rand(4, 5) > 0.3
+        return self.train(wg.where(keep, x, 0.0), y)
 
     def batch_as_a_dict(self) -> Made:
         train = lambda batch: self.train(batch["x"], batch["y"])
@@ -292,20 +288,16 @@ class Surroundings(Bench):
 
         return lambda x, y: self.update(loss(x, y)), None
 
-    def generator_expression(self) -> Made:
-        def train(x: Any, y: Any) -> Any:
-            outs = (layer(x) for layer in [self.model, lambda x: x[:, :3]])
-            return self.update(F.cross_entropy(functools.reduce(lambda a, b: a + b, outs), y))
+    @step
+    def generator_expression(self, x: Any, y: Any) -> Any:
+        outs = (layer(x) for layer in [self.model, lambda x: x[:, :3]])
+        return self.update(F.cross_entropy(functools.reduce(lambda a, b: a + b, outs), y))
 
-        return train, None
-
-    def assertions_on_shapes(self) -> Made:
-        def train(x: Any, y: Any) -> Any:
-            assert x.shape[1] == 5 and x.ndim == 2, "features"
-            n, _ = x.shape
-            return self.update(F.cross_entropy(self.model(x), y) * (n / 4))
-
-        return train, None
+    @step
+    def assertions_on_shapes(self, x: Any, y: Any) -> Any:
+        assert x.shape[1] == 5 and x.ndim == 2, "features"
+        n, _ = x.shape
+        return self.update(F.cross_entropy(self.model(x), y) * (n / 4))
 
     def metrics_that_are_returned(self) -> Made:
         log: list[Any] = []
@@ -332,12 +324,10 @@ class Surroundings(Bench):
         train = lambda x, y: self.train(x + 0.1 * wg.randn(*x.shape) if held.noisy else x, y)
         return train, lambda i: setattr(held, "noisy", bool(i % 2))
 
-    def bad_batches_skipped_by_selection(self) -> Made:
-        def train(x: Any, y: Any) -> Any:
-            loss = F.cross_entropy(self.model(x), y)
-            return self.update(wg.where(loss < 1.0, loss, 0.0))
-
-        return train, None
+    @step
+    def bad_batches_skipped_by_selection(self, x: Any, y: Any) -> Any:
+        loss = F.cross_entropy(self.model(x), y)
+        return self.update(wg.where(loss < 1.0, loss, 0.0))
 
     def gradients_that_are_set(self) -> Made:
         def change(i: int) -> None:
@@ -403,21 +393,17 @@ class Refused(Bench):
 
         return train, None
 
-    def item_for_a_log(self) -> Made:
-        def train(x: Any, y: Any) -> Any:
-            loss = self.train(x, y)
-            return loss.item()
+    @step
+    def item_for_a_log(self, x: Any, y: Any) -> Any:
+        loss = self.train(x, y)
+        return loss.item()
 
-        return train, None
-
-    def branch_on_the_loss(self) -> Made:
-        def train(x: Any, y: Any) -> Any:
-            loss = F.cross_entropy(self.model(x), y)
-            if loss > 1.0:
-                loss = loss * 0.5
-            return self.update(loss)
-
-        return train, None
+    @step
+    def branch_on_the_loss(self, x: Any, y: Any) -> Any:
+        loss = F.cross_entropy(self.model(x), y)
+        if loss > 1.0:
+            loss = loss * 0.5
+        return self.update(loss)
 
     def augmentation_by_random(self) -> Made:
         return lambda x, y: self.train(x * random.uniform(0.9, 1.1), y), None

@@ -242,33 +242,6 @@ def _host(x: Any) -> Any:
     return np.asarray(getattr(x, "_host", x))
 
 
-@pytest.mark.parametrize("turned", [False, True])
-def test_cotangents_in_any_order_give_the_same_bits(turned: bool) -> None:
-    """The caller's need not lie in memory as the results do, and sums follow the order."""
-    rng = np.random.default_rng(3)
-
-    def function(x: wg.Tensor, b: wg.Tensor) -> wg.Tensor:
-        return wg.exp(x) * b
-
-    def gradients(function: Any) -> list[bytes]:
-        found = []
-        for k in range(6):
-            x = wg.tensor(values[k], requires_grad=True)
-            b = wg.tensor(scales[k], requires_grad=True)
-            out = function(wg.matrix_transpose(x) if turned else x, b)
-            seeds = rng_values[k] if turned else rng_values[k].T
-            for g in (seeds, np.ascontiguousarray(seeds), np.asfortranarray(seeds)):
-                out.backward(wg.asarray(g), retain_graph=True)
-                found += [x.grad.numpy().tobytes(), b.grad.numpy().tobytes()]
-        return found
-
-    shape = (40, 30) if turned else (30, 40)
-    values = rng.normal(size=(6, *shape))
-    scales = rng.normal(size=(6, 30, 1))
-    rng_values = rng.normal(size=(6, 30, 40)) if turned else rng.normal(size=(6, 40, 30))
-    assert gradients(wg.compile(function, check=0)) == gradients(function)
-
-
 @pytest.mark.filterwarnings("ignore::wengert.ViewWarning")
 def test_results_of_one_memory_do_not_show_it():
     """Those of the recorded and of the checked call share memory, and those of a replay do not."""

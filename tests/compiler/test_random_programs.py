@@ -135,92 +135,43 @@ def close(xs: list[Any], ys: list[Any]) -> None:
 
 #: Programs for each backend and dtype, which the thorough profile doubles.
 COUNTS = {"numpy": (100, 40), "torch": (15, 6), "array_api_strict": (12, 6), "jax": (2, 2)}
-#: Half of them run twice more, with a backward pass inside and outside.
-DTYPES = ("float64", "float32", "complex128")
 
 
-def _count(backend: Backend, dtype: str) -> int:
+def _backward(made: Seasoned, *inputs: Any) -> Any:
+    """A loss of a program, whose backward pass adds to the inputs' ``.grad``."""
+    value = wg.sum(wg.real(made.value(*inputs)) + sum(wg.sum(wg.real(x)) for x in inputs))
+    value.backward()
+    return value
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backward", [False, True])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
+def test_compiled(backend: Backend, dtype: str, backward: bool) -> None:
+    """`wg.compile`: two replays, whose results stay, and the gradients that they leave."""
     many, few = COUNTS.get(backend.name, (2, 2))
-    return examples(many if dtype == "float64" else few)
+    number = examples(many if dtype == "float64" else few)
+    same = close if dtype == "complex128" or backend.name == "jax" else equal
 
-
-def _comparison(backend: Backend, dtype: str, *, jitted: bool = False) -> Any:
-    return close if dtype == "complex128" or (jitted and backend.name == "jax") else equal
-
-
-def _drawn(dtype: str) -> str:
-    return "complex128" if dtype == "complex128" else "float64"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_compiled(backend: Backend, dtype: str) -> None:
-    """`wg.compile`: two replays, whose results stay, and a backward pass outside."""
-    same = _comparison(backend, dtype, jitted=True)
-
-    @settings(max_examples=_count(backend, dtype))
-    @given(_seasoned(_drawn(dtype)))
+    @settings(max_examples=max(1, number // 2) if backward else number)
+    @given(_seasoned("complex128" if dtype == "complex128" else "float64"))
     def run(made: Seasoned) -> None:
-        step = wg.compile(made)
-        found = []
-        for point in points(made, dtype):
-            eager = arrays(made(*tensors(backend, point)), backend)
-            inputs = tensors(backend, point)
-            answer = step(*inputs)
-            same(eager, arrays(answer, backend))
-            equal(point, arrays(inputs, backend))
-            found.append((eager, answer))
-        for eager, answer in found:
-            same(eager, arrays(answer, backend))
-
-    run()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_backward_inside(backend: Backend, dtype: str) -> None:
-    """``backward`` in the compiled function fills the arguments' ``.grad``, and adds to it."""
-    same = _comparison(backend, dtype, jitted=True)
-
-    def loss(made: Seasoned, *inputs: Any) -> Any:
-        value = wg.sum(wg.real(made.value(*inputs)) + sum(wg.sum(wg.real(x)) for x in inputs))
-        value.backward()
-        return value
-
-    @settings(max_examples=max(1, _count(backend, dtype) // 2))
-    @given(_seasoned(_drawn(dtype)))
-    def run(made: Seasoned) -> None:
-        step = wg.compile(partial(loss, made))
-        first, *others = points(made, dtype)
+        function = partial(_backward, made) if backward else made
+        step, found = wg.compile(function), []
+        first = points(made, dtype)[0]
         there, here = tensors(backend, first), tensors(backend, first)
-        for point in (first, *others):
-            for x, y, value in zip(there, here, point, strict=True):
-                x._array, y._array = backend.from_numpy(value), backend.from_numpy(value)
-            eager, compiled = loss(made, *there), step(*here)
-            same(arrays([eager], backend), arrays([compiled], backend))
-            same(arrays([x.grad for x in there], backend), arrays([x.grad for x in here], backend))
-
-    run()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_backward_outside(backend: Backend, dtype: str) -> None:
-    """What a compiled function returns can be differentiated."""
-    same = _comparison(backend, dtype, jitted=True)
-
-    @settings(max_examples=max(1, _count(backend, dtype) // 2))
-    @given(_seasoned(_drawn(dtype)))
-    def run(made: Seasoned) -> None:
-        step = wg.compile(made.value)
-        for point in points(made, dtype)[:2]:
-            grads = []
-            for function in (made.value, step):
-                inputs = tensors(backend, point)
-                value = wg.sum(wg.real(function(*inputs)) * 0.5)
-                if value.requires_grad:
-                    value.backward()
-                grads.append(arrays([x if x.grad is None else x.grad for x in inputs], backend))
-            same(*grads)
+        for point in points(made, dtype):
+            for x, value in zip((*there, *here), (*point, *point), strict=True):
+                x._array = backend.from_numpy(value.copy())
+            eager, answer = function(*there), step(*here)
+            eager, answer = ((x,) if backward else x for x in (eager, answer))
+            found.append((arrays(eager, backend), answer))
+            equal(point, arrays(here, backend))
+            if backward:
+                grads = [[x.grad for x in inputs] for inputs in (there, here)]
+                same(*[arrays(each, backend) for each in grads])
+        for expected, answer in found:
+            same(expected, arrays(answer, backend))
+        assert "eagerly" not in str(step.report), step.report
 
     run()

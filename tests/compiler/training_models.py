@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import wengert as wg
-from tests.compiler.training_steps import Bench, F, Made
+from tests.compiler.training_steps import Bench, F, Made, step
 from wengert import nn, optim
 
 
@@ -87,13 +87,11 @@ class Models(Bench):
         self.model[0].weight.register_hook(lambda g: g * 0.5)
         return self.train, None
 
-    def hook_on_an_activation(self) -> Made:
-        def train(x: Any, y: Any) -> Any:
-            hidden = self.model[1](self.model[0](x))
-            hidden.register_hook(lambda g: g.clip(-0.01, 0.01))
-            return self.update(F.cross_entropy(self.model[2](hidden), y))
-
-        return train, None
+    @step
+    def hook_on_an_activation(self, x: Any, y: Any) -> Any:
+        hidden = self.model[1](self.model[0](x))
+        hidden.register_hook(lambda g: g.clip(-0.01, 0.01))
+        return self.update(F.cross_entropy(self.model[2](hidden), y))
 
     def dropout(self) -> Made:
         self.model[1] = nn.Dropout(0.5)
@@ -251,13 +249,11 @@ class Models(Bench):
 
         return train, None
 
-    def variational(self) -> Made:
-        def train(x: Any, y: Any) -> Any:
-            mean = self.model(x)
-            z = mean + 0.1 * wg.randn(*mean.shape)
-            return self.update(F.cross_entropy(z, y) + 0.01 * (mean**2).mean())
-
-        return train, None
+    @step
+    def variational(self, x: Any, y: Any) -> Any:
+        mean = self.model(x)
+        z = mean + 0.1 * wg.randn(*mean.shape)
+        return self.update(F.cross_entropy(z, y) + 0.01 * (mean**2).mean())
 
     def distillation(self) -> Made:
         teacher = nn.Linear(5, 3).requires_grad_(False)
@@ -268,22 +264,18 @@ class Models(Bench):
 
         return train, None
 
-    def inner_gradient_step(self) -> Made:
-        def train(x: Any, y: Any) -> Any:
-            w = self.model[2].weight
-            inner = F.cross_entropy(F.linear(self.model[1](self.model[0](x)), w), y)
-            (g,) = wg.autograd.grad(inner, w, create_graph=True)
-            out = F.linear(self.model[1](self.model[0](x)), w - 0.1 * g)
-            return self.update(F.cross_entropy(out, y))
-
-        return train, None
+    @step
+    def inner_gradient_step(self, x: Any, y: Any) -> Any:
+        w = self.model[2].weight
+        inner = F.cross_entropy(F.linear(self.model[1](self.model[0](x)), w), y)
+        (g,) = wg.autograd.grad(inner, w, create_graph=True)
+        out = F.linear(self.model[1](self.model[0](x)), w - 0.1 * g)
+        return self.update(F.cross_entropy(out, y))
 
     def checkpointed_block(self) -> Made:
         return lambda x, y: self.update(F.cross_entropy(wg.checkpoint(self.model, x), y)), None
 
-    def hessian_inside(self) -> Made:
-        def train(x: Any, y: Any) -> Any:
-            curvature = wg.func.hessian(lambda z: F.cross_entropy(self.model(z), y[:1]))(x[:1])
-            return self.update(F.cross_entropy(self.model(x), y)), curvature
-
-        return train, None
+    @step
+    def hessian_inside(self, x: Any, y: Any) -> Any:
+        curvature = wg.func.hessian(lambda z: F.cross_entropy(self.model(z), y[:1]))(x[:1])
+        return self.update(F.cross_entropy(self.model(x), y)), curvature

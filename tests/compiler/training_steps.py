@@ -38,6 +38,11 @@ class Bench:
         return [x.detach().clone() for x in found], self.optimizer.state_dict()["state"]
 
 
+def step(method: Callable[..., Any]) -> Callable[[Any], Made]:
+    """A method that is the step itself."""
+    return lambda bench: (method.__get__(bench), None)
+
+
 class Optimizers(Bench):
     """Steps with optimisers, rates and gradients."""
 
@@ -157,17 +162,15 @@ class Optimizers(Bench):
 
         return self.train, change
 
-    def update_by_hand(self) -> Made:
-        def train(x: Any, y: Any) -> Any:
-            loss = F.cross_entropy(self.model(x), y)
-            self.model.zero_grad()
-            loss.backward()
-            with wg.no_grad():
-                for p in self.model.parameters():
-                    p -= 0.1 * p.grad
-            return loss
-
-        return train, None
+    @step
+    def update_by_hand(self, x: Any, y: Any) -> Any:
+        loss = F.cross_entropy(self.model(x), y)
+        self.model.zero_grad()
+        loss.backward()
+        with wg.no_grad():
+            for p in self.model.parameters():
+                p -= 0.1 * p.grad
+        return loss
 
     def functional_update(self) -> Made:
         params = {"w": wg.randn(5, 3), "b": wg.zeros(3)}
@@ -219,35 +222,29 @@ class Optimizers(Bench):
 
         return train, lambda i: target.load_state_dict(self.model.state_dict()) if i == 2 else None
 
-    def gradients_clipped(self) -> Made:
-        def train(x: Any, y: Any) -> Any:
-            self.optimizer.zero_grad()
-            loss = F.cross_entropy(self.model(x), y)
-            loss.backward()
-            norm = nn.utils.clip_grad_norm_(self.model.parameters(), 0.5)
-            self.optimizer.step()
-            return loss, norm
+    @step
+    def gradients_clipped(self, x: Any, y: Any) -> Any:
+        self.optimizer.zero_grad()
+        loss = F.cross_entropy(self.model(x), y)
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(self.model.parameters(), 0.5)
+        self.optimizer.step()
+        return loss, norm
 
-        return train, None
+    @step
+    def gradient_values_clipped(self, x: Any, y: Any) -> Any:
+        self.optimizer.zero_grad()
+        F.cross_entropy(self.model(x), y).backward()
+        nn.utils.clip_grad_value_(self.model.parameters(), 0.01)
+        self.optimizer.step()
 
-    def gradient_values_clipped(self) -> Made:
-        def train(x: Any, y: Any) -> Any:
-            self.optimizer.zero_grad()
-            F.cross_entropy(self.model(x), y).backward()
-            nn.utils.clip_grad_value_(self.model.parameters(), 0.01)
-            self.optimizer.step()
-
-        return train, None
-
-    def gradients_added_up_inside(self) -> Made:
-        def train(x: Any, y: Any) -> Any:
-            self.optimizer.zero_grad()
-            for i in range(2):
-                half = slice(2 * i, 2 * i + 2)
-                (F.cross_entropy(self.model(x[half]), y[half]) / 2).backward()
-            self.optimizer.step()
-
-        return train, None
+    @step
+    def gradients_added_up_inside(self, x: Any, y: Any) -> Any:
+        self.optimizer.zero_grad()
+        for i in range(2):
+            half = slice(2 * i, 2 * i + 2)
+            (F.cross_entropy(self.model(x[half]), y[half]) / 2).backward()
+        self.optimizer.step()
 
     def gradients_added_up_over_calls(self) -> Made:
         def train(x: Any, y: Any) -> Any:
@@ -297,43 +294,35 @@ class Optimizers(Bench):
 
         return train, None
 
-    def gradient_penalty(self) -> Made:
-        def train(x: Any, y: Any) -> Any:
-            x = x.detach().requires_grad_(True)
-            out = self.model(x)
-            (g,) = wg.autograd.grad(out.sum(), x, create_graph=True)
-            return self.update(
-                F.cross_entropy(out, y) + 0.1 * ((g**2).sum(axis=1) - 1).square().mean()
-            )
+    @step
+    def gradient_penalty(self, x: Any, y: Any) -> Any:
+        x = x.detach().requires_grad_(True)
+        out = self.model(x)
+        (g,) = wg.autograd.grad(out.sum(), x, create_graph=True)
+        return self.update(F.cross_entropy(out, y) + 0.1 * ((g**2).sum(axis=1) - 1).square().mean())
 
-        return train, None
+    @step
+    def sharpness_aware(self, x: Any, y: Any) -> Any:
+        loss = self.train(x, y)
+        moves = [0.05 * p.grad for p in self.model.parameters()]
+        with wg.no_grad():
+            for p, move in zip(self.model.parameters(), moves, strict=True):
+                p += move
+        self.optimizer.zero_grad()
+        F.cross_entropy(self.model(x), y).backward()
+        with wg.no_grad():
+            for p, move in zip(self.model.parameters(), moves, strict=True):
+                p -= move
+        self.optimizer.step()
+        return loss
 
-    def sharpness_aware(self) -> Made:
-        def train(x: Any, y: Any) -> Any:
-            loss = self.train(x, y)
-            moves = [0.05 * p.grad for p in self.model.parameters()]
-            with wg.no_grad():
-                for p, move in zip(self.model.parameters(), moves, strict=True):
-                    p += move
-            self.optimizer.zero_grad()
-            F.cross_entropy(self.model(x), y).backward()
-            with wg.no_grad():
-                for p, move in zip(self.model.parameters(), moves, strict=True):
-                    p -= move
-            self.optimizer.step()
-            return loss
-
-        return train, None
-
-    def noise_on_gradients(self) -> Made:
-        def train(x: Any, y: Any) -> Any:
-            self.optimizer.zero_grad()
-            F.cross_entropy(self.model(x), y).backward()
-            for p in self.model.parameters():
-                p.grad = p.grad + 0.01 * wg.randn(*p.shape)
-            self.optimizer.step()
-
-        return train, None
+    @step
+    def noise_on_gradients(self, x: Any, y: Any) -> Any:
+        self.optimizer.zero_grad()
+        F.cross_entropy(self.model(x), y).backward()
+        for p in self.model.parameters():
+            p.grad = p.grad + 0.01 * wg.randn(*p.shape)
+        self.optimizer.step()
 
     def penalty_by_a_float(self) -> Made:
         def train(x: Any, y: Any, decay: float = 0.01) -> Any:

@@ -26,7 +26,6 @@ from tests.distributed.training import (
     trainings,  # noqa: F401
 )
 from wengert import nn
-from wengert.compiler import messages
 
 # -- once a call -----------------------------------------------------------------------------------
 
@@ -63,25 +62,7 @@ def once() -> None:
         for one, other in zip(found, step(x), strict=True):
             np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-13)
     assert ("eagerly" in str(run.report)) == (wd.rank == 0), run.report
-    outside(w)
     say("once")
-
-
-def outside(w: Any) -> None:
-    """A sweep outside the compiled function, and none that a recording or a check makes."""
-    run = wg.compile(lambda x: wg.sum(wd.all_reduce(wg.sin(w) * x)) ** 2)
-    for _ in range(3):
-        with counted(1):
-            loss = run(wg.asarray(np.ones(4)))
-        with counted(1):
-            (found,) = wg.autograd.grad(loss, w)
-        with counted(2):
-            loss = run.eagerly(wg.asarray(np.ones(4)))
-            (expected,) = wg.autograd.grad(loss, w)
-        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-13)
-    loss = run(wg.asarray(np.ones(4)))
-    with pytest.raises(RuntimeError, match="differentiate inside the compiled"):
-        wg.autograd.grad(loss, w, create_graph=True)
 
 
 def kept() -> None:
@@ -97,35 +78,6 @@ def kept() -> None:
             step(wg.asarray(np.ones(2)))
     assert step.source.count("= all_reduce(") == 3, step.source
     say("kept")
-
-
-def wrong() -> None:
-    """A function that gives a collective other values in its second run: no silent difference."""
-    from wengert.compiler.capture.errors import CompileError
-    from wengert.compiler.exchanges import noted
-
-    exchange, x = messages.exchange, np.ones(2)
-    space = wg.get_backend("numpy").namespace
-    with noted("step"):
-        one = exchange(space, "all_reduce", x, op="sum")
-        messages.rewind(0)
-        two = exchange(space, "all_reduce", x * (1 + 1e-16), op="sum")
-        np.testing.assert_array_equal(one, two)
-        messages.rewind(0)
-        for name, given in (("all_reduce", x * 2), ("all_gather", x)):
-            with pytest.raises(CompileError, match="has run twice"):
-                exchange(space, name, given, **({"op": "sum"} if name == "all_reduce" else {}))
-            messages.rewind(0)
-        messages.rewind(1)
-
-    def once_less() -> None:
-        with noted("step"):
-            exchange(space, "all_reduce", x, op="sum")
-            messages.rewind(0)
-
-    with pytest.raises(CompileError, match="is not called by the function"):
-        once_less()
-    say("wrong")
 
 
 # -- derivatives -----------------------------------------------------------------------------------

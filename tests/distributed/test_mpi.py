@@ -13,7 +13,7 @@ pytestmark = [needs_mpi, pytest.mark.slow, pytest.mark.usefixtures("mpi_works")]
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 def test_on_several_processes(ranks: int, tmp_path: Path) -> None:
-    ended = mpi(ranks, "values+trainings+once+kept+wrong", tmp_path, limit=240)
+    ended = mpi(ranks, "values+trainings+once+kept", tmp_path, limit=240)
     assert ended.code == 0, ended.err[-3000:]
     for rank in range(ranks):
         assert f"rank {rank}: " in ended.out

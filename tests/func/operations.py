@@ -1,8 +1,16 @@
 """Operations of users that several tests take."""
 
+from collections.abc import Callable
 from typing import Any
 
 import wengert as wg
+
+
+def operation(forward: Callable[..., Any], backward: Any = None, **more: Any) -> Any:
+    """What applies an operation of these static methods, whose name is that of ``forward``."""
+    given = {"forward": forward, "backward": backward, **more}
+    methods = {name: staticmethod(f) for name, f in given.items() if f is not None}
+    return type(forward.__name__, (wg.autograd.Function,), methods).apply
 
 
 class Cube(wg.autograd.Function):

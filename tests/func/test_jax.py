@@ -38,20 +38,6 @@ Z = np.asarray([0.5 + 1j, -1.2 + 0.3j])
 S = np.asarray(0.8)
 
 
-def newton(xp: Any, a: Any) -> Any:
-    """The square root by a loop."""
-    x = a
-    for _ in range(6):
-        x = (x + a / x) / 2
-    return x
-
-
-def logistic_map(xp: Any, r: Any, x: Any) -> Any:
-    for _ in range(5):
-        x = r * x * (1 - x)
-    return x
-
-
 def oscillator(xp: Any, state: Any, p: Any) -> Any:
     """Some steps of a Runge-Kutta method, by the midpoint."""
 
@@ -73,26 +59,13 @@ LAYERS = [Layer(W, np.asarray([0.1, -0.2])), Layer(np.asarray([[1.0, -2.0]]), np
 
 #: Real functions that return a scalar.
 SCALAR = {
-    "polynomial": Case(lambda xp, x: xp.sum(x**3 - 2 * x), (X,)),
-    "trigonometry": Case(lambda xp, x: xp.sum(xp.sin(x) * xp.cos(2 * x)), (X,)),
-    "rosenbrock": Case(
-        lambda xp, x: xp.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2), (X,)
-    ),
     "logsumexp": Case(lambda xp, x: xp.log(xp.sum(xp.exp(x))), (X,)),
-    "quotient": Case(lambda xp, x, y: xp.sum(x * y) / (1 + xp.sum(x * x)), (X, Y)),
     "quadratic form": Case(lambda xp, x, m: x @ m @ x, (X, M)),
     "log determinant": Case(lambda xp, m: xp.linalg.slogdet(m)[1], (M,)),
-    "determinant": Case(lambda xp, m: xp.linalg.det(m), (M,)),
-    "trace of an inverse": Case(lambda xp, m: xp.linalg.trace(xp.linalg.inv(m)), (M,)),
-    "frobenius norm": Case(lambda xp, m: xp.linalg.matrix_norm(m), (M,)),
     "spectrum": Case(lambda xp, m: xp.sum(xp.linalg.eigvalsh(m + m.T) ** 3), (M,)),
     "nuclear norm": Case(lambda xp, w: xp.sum(xp.linalg.svdvals(w)), (W,)),
     "energy of a spectrum": Case(lambda xp, x: xp.sum(xp.abs(xp.fft.rfft(x)[1:]) ** 2), (X,)),
     "largest": Case(lambda xp, x: xp.max(x) * xp.min(x) * xp.prod(x), (X,)),
-    "variance": Case(lambda xp, x: xp.var(x) + xp.std(x) * xp.mean(x), (X,)),
-    "piecewise": Case(lambda xp, x: xp.sum(xp.where(x > 0, x**2, xp.exp(x))), (X,)),
-    "loop": Case(newton, (S,)),
-    "logistic map": Case(logistic_map, (np.asarray(3.2), S)),
     "network": Case(lambda xp, p, x: xp.sum(network(xp, p, x) ** 2), (LAYERS, X)),
     "dict of lists": Case(
         lambda xp, p: xp.sum(p["w"] @ p["b"][0]) * p["b"][1] + xp.sum(p["w"] ** 3),
@@ -102,35 +75,22 @@ SCALAR = {
 
 #: Real functions that return arrays or trees of them.
 ARRAYS = {
-    "elementwise": Case(lambda xp, x: xp.exp(x) * x / (1 + x**2), (X,)),
     "hypot and atan2": Case(lambda xp, x, y: (xp.hypot(x, y), xp.atan2(y, x)), (X, Y)),
-    "matrix vector": Case(lambda xp, x, m: m @ x, (X, M)),
-    "broadcast": Case(lambda xp, x, m: m / (1 + x**2), (X, M)),
     "outer": Case(lambda xp, x: {"outer": x[:, None] * x[None, :], "x": [x, xp.sum(x)]}, (X,)),
-    "solution": Case(lambda xp, m, x: xp.linalg.solve(m, x), (M, X)),
     "cholesky": Case(lambda xp, m: xp.linalg.cholesky(m @ m.T + m + m.T), (M,)),
     "orthogonal factor": Case(lambda xp, m: xp.linalg.qr(m)[1] ** 2, (M,)),
-    "indexing": Case(lambda xp, x: x[xp.asarray([0, 2, 2, 1])] * x[0] + x[::-1][1], (X,)),
-    "take": Case(lambda xp, m: xp.take(m, xp.asarray([1, 1, 0]), axis=1) ** 2, (M,)),
-    "sorted and accumulated": Case(lambda xp, x: xp.cumulative_sum(xp.sort(x) ** 2), (X,)),
-    "joined and rolled": Case(
-        lambda xp, x, y: xp.roll(xp.concat([x, xp.flip(y) * x, xp.stack([x[0]])]), 2), (X, Y)
-    ),
     "tensor products": Case(
         lambda xp, m, w: (xp.tensordot(w, m, axes=1), xp.linalg.cross(m, m[::-1, :])), (M, W)
     ),
     "oscillator": Case(oscillator, (np.asarray([1.0, 0.2]), {"k": S, "c": np.asarray(0.1)})),
     "layers": Case(network, (LAYERS, X)),
     "gradient": Case(lambda xp, x: transform(xp).grad(lambda y: xp.sum(xp.sin(y) * x**2))(x), (X,)),
-    "real spectrum": Case(lambda xp, x: xp.real(xp.fft.fft(x) * xp.fft.fft(x**2)), (X,)),
     "complex results": Case(lambda xp, x: xp.exp(1j * x) * x, (X,)),
 }
 
 #: Holomorphic functions.
 HOLOMORPHIC = {
     "exponential": Case(lambda xp, z: xp.exp(z) * z**2, (Z,)),
-    "rational": Case(lambda xp, z: 1 / (1 + z * z), (Z,)),
-    "logarithms": Case(lambda xp, z: xp.log(z) * xp.sqrt(z), (Z,)),
     "trigonometry": Case(lambda xp, z: xp.sin(z) * xp.tanh(z), (Z,)),
     "fourier": Case(lambda xp, z: xp.fft.fft(z) ** 2, (Z,)),
     "inverse": Case(lambda xp, z: xp.linalg.inv(z[:, None] * z[None, :] + 2 * xp.eye(2)), (Z,)),
@@ -243,18 +203,6 @@ def test_grad_and_hessian(name: str, jax: Any) -> None:
     compare(product, expected, 1e-11)
 
 
-@pytest.mark.parametrize("name", ["modulus", "parts"])
-def test_grad_of_complex_arguments(name: str, jax: Any) -> None:
-    case = COMPLEX[name]
-    ours, theirs = pair(case, jax)
-    compare(func.grad(ours)(*case.args), conjugate(jax.grad(theirs)(*case.args)))
-    # The gradient's change is the conjugate of the change of JAX's.
-    tangents = like(case.args, 2)
-    product = func.hvp(ours, case.args, tangents)
-    _, expected = jax.jvp(jax.grad(theirs, (0,)), case.args, tangents)
-    compare(product, conjugate(expected))
-
-
 @pytest.mark.parametrize("name", REAL)
 def test_jacobians(name: str, jax: Any) -> None:
     case = REAL[name]
@@ -276,8 +224,3 @@ def test_jacobians_of_holomorphic_functions(name: str, jax: Any) -> None:
     expected = jax.jacfwd(jax.jacfwd(theirs, holomorphic=True), holomorphic=True)(*case.args)
     compare(func.jacfwd(func.jacfwd(ours))(*case.args), expected, 1e-11)
     compare(func.hessian(ours)(*case.args), expected, 1e-11)
-
-
-def slope(jvp: Any, f: Any) -> Any:
-    """The derivative of a function of one number by forward mode."""
-    return lambda x: jvp(f, (x,), (1.0 if isinstance(x, float) else x * 0 + 1,))[1]

@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.func.operations import Cube, operation
+from tests.walking import walk
 from wengert import func
 
 Function = Callable[..., Any]
@@ -21,21 +23,12 @@ Function = Callable[..., Any]
 # -- functions ------------------------------------------------------------------------------------
 
 
-class Cube(wg.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x * x
+def tangent(ctx, t):
+    (x,) = ctx.saved_tensors
+    return t * 3 * x**2
 
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * 3 * x * x
 
-    @staticmethod
-    def jvp(ctx, t):
-        (x,) = ctx.saved_tensors
-        return t * 3 * x * x
+cube = operation(Cube.forward, Cube.backward, jvp=tangent)
 
 
 @func.custom_vjp
@@ -158,7 +151,7 @@ def tangent_inside(x):
 
 def custom_unrecorded(x):
     with wg.no_grad():
-        c = Cube.apply(x) + cubed(x)
+        c = cube(x) + cubed(x)
     return wg.sum(c * x**2)
 
 
@@ -199,7 +192,7 @@ FUNCTIONS: dict[str, tuple[Function, Function]] = {
     "constant": (lambda x: wg.ones((), dtype=wg.float64) * 3.0, lambda x, k: 3.0 + 0 * np.sum(k)),
     "a closure alone": (lambda x: TRACKED * 3.0, lambda x, k: 6.0 + 0 * np.sum(k)),
     "the argument": (lambda x: wg.sum(x), lambda x, k: np.sum(x)),
-    "Function": (lambda x: wg.sum(Cube.apply(x) * x), lambda x, k: np.sum(x**4)),
+    "Function": (lambda x: wg.sum(cube(x) * x), lambda x, k: np.sum(x**4)),
     "custom_vjp": (lambda x: wg.sum(cubed(x) * x), lambda x, k: np.sum(x**4)),
     "custom under no_grad": (custom_unrecorded, lambda x, k: np.sum(2 * k**3 * x**2)),
     "checkpoint": (
@@ -232,40 +225,12 @@ def _along(gradient: Any, t: Any) -> Any:
     return wg.sum(gradient * t)
 
 
-def _by_grad(f: Function, t: Any) -> Function:
-    return lambda x: _along(func.grad(f)(x), t)
-
-
-def _by_value_and_grad(f: Function, t: Any) -> Function:
-    return lambda x: _along(func.value_and_grad(f)(x)[1], t)
-
-
 def _by_vjp(f: Function, t: Any) -> Function:
     def derivative(x):
         value, pullback = func.vjp(f, x)
         return _along(pullback(wg.ones_like(value))[0], t)
 
     return derivative
-
-
-def _by_jvp(f: Function, t: Any) -> Function:
-    return lambda x: func.jvp(f, (x,), (t,))[1]
-
-
-def _by_linearize(f: Function, t: Any) -> Function:
-    return lambda x: func.linearize(f, x)[1](t)
-
-
-def _by_jacrev(f: Function, t: Any) -> Function:
-    return lambda x: _along(func.jacrev(f)(x), t)
-
-
-def _by_jacfwd(f: Function, t: Any) -> Function:
-    return lambda x: _along(func.jacfwd(f)(x), t)
-
-
-def _by_jacobian(f: Function, t: Any) -> Function:
-    return lambda x: _along(func.jacobian(lambda y: wg.stack([f(y)] * 5))(x)[2], t)
 
 
 def _by_sweep(f: Function, t: Any) -> Function:
@@ -280,21 +245,20 @@ def _by_sweep(f: Function, t: Any) -> Function:
     return derivative
 
 
-def _by_checkpoint(f: Function, t: Any) -> Function:
-    return lambda x: _along(func.grad(lambda y: wg.checkpoint(f, y))(x), t)
-
-
-TRANSFORMS = {
-    "grad": _by_grad,
-    "value_and_grad": _by_value_and_grad,
+#: A function's derivative along t.
+TRANSFORMS: dict[str, Callable[[Function, Any], Function]] = {
+    "grad": lambda f, t: lambda x: _along(func.grad(f)(x), t),
+    "value_and_grad": lambda f, t: lambda x: _along(func.value_and_grad(f)(x)[1], t),
     "vjp": _by_vjp,
-    "jvp": _by_jvp,
-    "linearize": _by_linearize,
-    "jacrev": _by_jacrev,
-    "jacfwd": _by_jacfwd,
-    "jacobian": _by_jacobian,
+    "jvp": lambda f, t: lambda x: func.jvp(f, (x,), (t,))[1],
+    "linearize": lambda f, t: lambda x: func.linearize(f, x)[1](t),
+    "jacrev": lambda f, t: lambda x: _along(func.jacrev(f)(x), t),
+    "jacfwd": lambda f, t: lambda x: _along(func.jacfwd(f)(x), t),
+    "jacobian": lambda f, t: (
+        lambda x: _along(func.jacobian(lambda y: wg.stack([f(y)] * 5))(x)[2], t)
+    ),
     "autograd.grad": _by_sweep,
-    "checkpoint": _by_checkpoint,
+    "checkpoint": lambda f, t: lambda x: _along(func.grad(lambda y: wg.checkpoint(f, y))(x), t),
 }
 
 #: All but those that are made of others.
@@ -397,36 +361,6 @@ def _numpy(x: Any) -> np.ndarray:
     return x.detach().numpy() if isinstance(x, wg.Tensor) else x
 
 
-def test_complex_results_and_trees() -> None:
-    """Several complex results in a tree, of two arguments in another."""
-
-    def f(p):
-        with wg.no_grad():
-            c = p["z"] * p["x"]
-        return {"a": p["z"] ** 2 * c, "b": (wg.sin(p["x"]), p["z"].detach() * p["z"])}
-
-    p = {"z": np.array([1 + 2j, 0.5 - 1j]), "x": np.array([0.3, 0.8])}
-    t = {"z": np.array([0.2 - 1j, 1 + 0.5j]), "x": np.array([1.0, -2.0])}
-    z, x = p["z"], p["x"]
-    expected = {"a": 2 * z * t["z"] * z * x, "b": (np.cos(x) * t["x"], z * t["z"])}
-    value, tangent = func.jvp(f, (p,), (t,))
-    _, pushforward = func.linearize(f, p)
-    for found in (tangent, pushforward(t)):
-        np.testing.assert_allclose(found["a"], expected["a"])
-        np.testing.assert_allclose(found["b"][0], expected["b"][0])
-        np.testing.assert_allclose(found["b"][1], expected["b"][1])
-    _, pullback = func.vjp(f, p)
-    g = {"a": value["a"] * 1j, "b": (value["b"][0] + 1, value["b"][1] - 2)}
-    (back,) = pullback(g)
-
-    def inner(a, b):
-        return float(np.sum(np.real(np.conj(a) * b)))
-
-    forwards = inner(g["a"], tangent["a"]) + sum(map(inner, g["b"], tangent["b"]))
-    backwards = inner(back["z"], t["z"]) + inner(back["x"], t["x"])
-    assert forwards == pytest.approx(backwards)
-
-
 def test_closures_are_constant_under_no_grad() -> None:
     """What is outside the transform is followed by an outer one in both modes alike."""
 
@@ -468,3 +402,69 @@ def test_what_was_made_under_no_grad_is_linear_in_what_it_is_given(transform: st
         with pytest.raises(RuntimeError, match="call vjp outside of no_grad"):
             closed(g)
         assert not closed(ones)[0].requires_grad
+
+
+#: What transforms of v(y) = w y³ and of its sum s give at x along t, and the same by formula.
+OUTSIDE: dict[str, tuple[Function, Function]] = {
+    "grad": (lambda s, v, x, t: func.grad(s)(x), lambda w, x, t: 3 * w * x**2),
+    "value": (lambda s, v, x, t: func.value_and_grad(s)(x)[0], lambda w, x, t: wg.sum(w * x**3)),
+    "vjp": (lambda s, v, x, t: func.vjp(v, x)[1](t)[0], lambda w, x, t: 3 * w * x**2 * t),
+    "jvp": (lambda s, v, x, t: func.jvp(v, (x,), (t,))[1], lambda w, x, t: 3 * w * x**2 * t),
+    "value of jvp": (lambda s, v, x, t: func.jvp(v, (x,), (t,))[0], lambda w, x, t: w * x**3),
+    "linearize": (lambda s, v, x, t: func.linearize(v, x)[1](t), lambda w, x, t: 3 * w * x**2 * t),
+    "value of linearize": (lambda s, v, x, t: func.linearize(v, x)[0], lambda w, x, t: w * x**3),
+    "jacrev": (lambda s, v, x, t: func.jacrev(v)(x) @ t, lambda w, x, t: 3 * w * x**2 * t),
+    "jacfwd": (lambda s, v, x, t: func.jacfwd(v)(x) @ t, lambda w, x, t: 3 * w * x**2 * t),
+    "jacobian": (lambda s, v, x, t: func.jacobian(v)(x) @ t, lambda w, x, t: 3 * w * x**2 * t),
+    "hvp": (lambda s, v, x, t: func.hvp(s, (x,), (t,))[0], lambda w, x, t: 6 * w * x * t),
+    "hessian": (lambda s, v, x, t: func.hessian(s)(x) @ t, lambda w, x, t: 6 * w * x * t),
+    "ggnvp": (lambda s, v, x, t: func.ggnvp(v, None, (x,), (t,))[0],
+        lambda w, x, t: 9 * w**2 * x**4 * t),
+    "checkpoint": (lambda s, v, x, t: wg.checkpoint(v, x), lambda w, x, t: w * x**3),
+    "aux of grad": (lambda s, v, x, t: func.grad(lambda y: (s(y), v(y)), has_aux=True)(x)[1],
+        lambda w, x, t: w * x**3),
+    "aux of jvp": (
+        lambda s, v, x, t: func.jvp(lambda y: (v(y), v(y) * y), (x,), (t,), has_aux=True)[2],
+        lambda w, x, t: w * x**4,
+    ),
+    "aux of linearize": (lambda s, v, x, t: func.linearize(lambda y: (y, v(y)), x, has_aux=True)[2],
+        lambda w, x, t: w * x**3),
+    "aux of jacfwd": (lambda s, v, x, t: func.jacfwd(lambda y: (y, v(y)), has_aux=True)(x)[1],
+        lambda w, x, t: w * x**3),
+}  # fmt: skip
+
+
+def test_what_transforms_give_is_followed_outside() -> None:
+    """By their points, directions and what functions close over: on the tape and by transforms."""
+    points = [np.array(v) for v in ([0.5, 0.7], [1.5, -0.3], [1.0, 2.0], [0.3, -1.1])]
+    u = wg.asarray(points[3])
+
+    def check(name: str) -> None:
+        run, formula = OUTSIDE[name]
+
+        def ours(x, w, t):
+            return wg.sum(run(lambda y: wg.sum(w * y**3), lambda y: w * y**3, x, t) * u)
+
+        def right(x, w, t):
+            return wg.sum(formula(w, x, t) * u)
+
+        leaves = [wg.asarray(v, requires_grad=True) for v in points[:3]]
+        every = (0, 1, 2)
+        pairs = [(ours(*leaves), right(*leaves))]
+        pairs += zip(
+            *(wg.autograd.grad(f, leaves, materialize_grads=True) for f in pairs[0]), strict=True
+        )
+        inputs = [x.detach() for x in leaves]
+        for transform in (
+            lambda f: func.grad(f, every)(*inputs),
+            lambda f: [func.jvp(f, inputs, inputs)[1]],
+            lambda f: func.grad(lambda *at: wg.sum(func.grad(f, 1)(*at) ** 2), every)(*inputs),
+            lambda f: [func.jvp(func.grad(f, 0), inputs, inputs)[1]],
+        ):
+            pairs += zip(transform(ours), transform(right), strict=True)
+        for found, expected in pairs:
+            np.testing.assert_allclose(_numpy(found), _numpy(expected), rtol=1e-10, atol=1e-12)
+        with wg.no_grad():
+            assert not ours(*leaves).requires_grad
+
+    walk([(name,) for name in OUTSIDE], check, whole=True)

@@ -1,1 +1,1 @@
-"""Random programs: `generator` writes them, `engines` run them, and `judge` compares."""
+"""Random programs: `programs` draws and runs them on several libraries, which have to agree."""

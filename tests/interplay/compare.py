@@ -1,5 +1,7 @@
 """One function on NumPy's arrays and on Tensors: the same values, and the derivatives they have."""
 
+import re
+
 import array_api_compat.numpy as numpy_namespace
 import numpy as np
 
@@ -20,6 +22,17 @@ def namespace(x):
 def beside(x, values):
     """Values as an array of the library that ``x`` is of."""
     return wg.asarray(values) if isinstance(x, wg.Tensor) else np.asarray(values)
+
+
+def call_of(line, scope):
+    """The function that an expression is of arrays of a scope, and these."""
+    names = sorted({*re.findall(r"\b[A-Z]+\b", line)})
+    names = [n for n in names if getattr(scope.get(n), "dtype", np.dtype(bool)).kind in "fc"]
+
+    def call(*values):
+        return eval(line, scope | dict(zip(names, values, strict=True)))
+
+    return call, *(scope[name] for name in names)
 
 
 def compare(function, *inputs, rtol=1e-12, steps=2.0**-8, complete=True):

@@ -5,7 +5,8 @@ import os
 import numpy as np
 import pytest
 
-from tests.interplay.compare import compare
+from tests.interplay.compare import call_of, compare
+from tests.walking import lines_of
 
 assert os.environ.get("SCIPY_ARRAY_API") == "1"  # which the dispatch asks for
 
@@ -19,32 +20,22 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(9, 3))
 Y = RNG.normal(size=9)
 
-CASES = {
-    "MaxAbsScaler": (lambda x: preprocessing.MaxAbsScaler().fit_transform(x), X),
-    "MinMaxScaler": (lambda x: preprocessing.MinMaxScaler().fit_transform(x), X),
-    "Normalizer": (lambda x: preprocessing.Normalizer().fit_transform(x), X),
-    "PCA": (lambda x: abs(decomposition.PCA(2, svd_solver="full").fit_transform(x)), X),
-    "PCA, the variances": (
-        lambda x: decomposition.PCA(svd_solver="full").fit(x).explained_variance_,
-        X,
-    ),
-    "Ridge": (lambda x, y: linear_model.Ridge(solver="svd").fit(x, y).coef_, X, Y),
-    "Ridge, predictions": (
-        lambda x, y: linear_model.Ridge(solver="svd").fit(x, y).predict(x),
-        X,
-        Y,
-    ),
-    "cosine_similarity": (lambda x: pairwise.cosine_similarity(x), X),
-    "euclidean_distances": (lambda x: pairwise.euclidean_distances(x, x[:5, :] + 1.0), X),
-    "polynomial_kernel": (lambda x: pairwise.polynomial_kernel(x), X),
-    "rbf_kernel": (lambda x: pairwise.rbf_kernel(x, x[:5, :] + 1.0), X),
-}
+CASES = lines_of("""
+preprocessing.MaxAbsScaler().fit_transform(X)  preprocessing.MinMaxScaler().fit_transform(X)
+preprocessing.Normalizer().fit_transform(X)
+abs(decomposition.PCA(2, svd_solver="full").fit_transform(X))
+decomposition.PCA(svd_solver="full").fit(X).explained_variance_
+linear_model.Ridge(solver="svd").fit(X, Y).coef_
+linear_model.Ridge(solver="svd").fit(X, Y).predict(X)  pairwise.cosine_similarity(X)
+pairwise.euclidean_distances(X, X[:5, :] + 1.0)  pairwise.polynomial_kernel(X)
+pairwise.rbf_kernel(X, X[:5, :] + 1.0)
+""")
 
 
-@pytest.mark.parametrize("name", sorted(CASES))
-def test_estimator(name, backend):
-    if backend.name == "array_api_strict" and name.startswith("Ridge"):
+@pytest.mark.parametrize("line", CASES)
+def test_estimator(line, backend):
+    if backend.name == "array_api_strict" and "Ridge" in line:
         pytest.skip("scikit-learn's own arrays beside array_api_strict's")
-    function, *inputs = CASES[name]
+    function, *inputs = call_of(line, globals())
     with sklearn.config_context(array_api_dispatch=True):
         compare(function, *inputs, rtol=1e-11)

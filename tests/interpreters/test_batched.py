@@ -1,7 +1,6 @@
 """Batches: what a primitive does to one is what it does to each of its members."""
 
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,22 +8,15 @@ import pytest
 
 import wengert as wg
 from tests.catalogue.table import TABLE
-from tests.ops.cases import SCALE, Entry, apply, check_examples, function, leaves
-from tests.ops.watching import Call, watched
-from wengert.backends import Backend, backend_of, dtype_of, namespaces
+from wengert.backends import Backend, backend_of, dtype_of
 from wengert.func.jacobians import identity
-from wengert.interpreters.batched import Batched, BatchExit, members
-from wengert.interpreters.duals import Dual, running
-from wengert.interpreters.levels import leave
-from wengert.interpreters.lifted import constant, lifted, new_level, raw
-from wengert.tape.node import conform, tick
+from wengert.interpreters.batched import Batched, members
+from wengert.interpreters.duals import Dual
+from wengert.interpreters.lifted import constant, lifted, new_level
 from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.sweep import sweep
 from wengert.tape.tensor import Tensor, untracked
 
-ROWS = [(name, kind) for name, entry in sorted(TABLE.items()) for kind in entry.kinds()]
-TRACKED = [(name, kind) for name, kind in ROWS if TABLE[name].tracked and TABLE[name].order]
-EXAMPLES = {"numpy": 6, "torch": 2, "array_api_strict": 1}
 COUNT = 3
 #: Draws differ from call to call; the members of a batch may have results of different shapes.
 FREE = {"rand_like", "nonzero", "unique_all", "unique_counts", "unique_inverse", "unique_values"}
@@ -32,44 +24,9 @@ FREE = {"rand_like", "nonzero", "unique_all", "unique_counts", "unique_inverse",
 LOOPS = FREE - {"rand_like"} | {"softmax_cross_entropy"}
 
 
-def calls_of(name: str, entry: Entry, case: Any) -> list[Call]:
-    """The calls of a primitive that a row's function makes on raw arrays."""
-    found: list[Call] = []
-
-    def see(call: Call) -> None:
-        if call.primitive.name == name:
-            found.append(call)
-
-    with watched(see):
-        apply(function(name, entry), case, leaves(case))
-    return found
-
-
 def host(x: Any) -> np.ndarray:
     x = x._array if isinstance(x, Tensor) else x
     return backend_of(x).to_numpy(backend_of(x).array(x))
-
-
-def like(x: Any, values: np.ndarray) -> Any:
-    """A raw array of the dtype, library and device of another."""
-    backend = backend_of(x)
-    made = backend.from_numpy(np.asarray(values), backend.device(x))
-    return made if made.dtype == x.dtype else namespaces[type(x)].astype(made, x.dtype)
-
-
-def normals(random: np.random.Generator, x: Any) -> list[Any]:
-    """Random members of the shape and dtype of an array."""
-    found = []
-    for _ in range(COUNT):
-        values = random.standard_normal(x.shape)
-        if dtype_of(x.dtype).complex:
-            values = values + 1j * random.standard_normal(x.shape)
-        found.append(like(x, values))
-    return found
-
-
-def together(arrays: Sequence[Any], level: int) -> Batched:
-    return Batched(namespaces[type(arrays[0])].stack(list(arrays), axis=0), level)
 
 
 def check_equal(found: Any, expected: Sequence[Any], level: int) -> None:
@@ -82,85 +39,6 @@ def check_equal(found: Any, expected: Sequence[Any], level: int) -> None:
     # Sums in another order: what is added up has about this size.
     scale = np.max(abs(wanted), initial=1.0, where=np.isfinite(wanted)) if wanted.size else 1.0
     np.testing.assert_allclose(host(inner), wanted, rtol=1e-9, atol=1e-11 * scale)
-
-
-def run(name: str, kind: str, backend: Backend, check: Callable[[Any], None]) -> None:
-    entry = TABLE[name]
-    if backend.name in entry.not_on:
-        pytest.skip(entry.not_on[backend.name])
-    if backend.name in ("jax", "dask") and SCALE <= 1:
-        pytest.skip("rules and kernels are tested on it alone; the wide profile runs it")
-
-    def quietly(case: Any) -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a scaled point may have left the function's domain
-            check(case)
-
-    check_examples(EXAMPLES.get(backend.name, 1), quietly, getattr(entry, kind))
-
-
-def arrays_of(call: Call) -> list[int]:
-    return [i for i, x in enumerate(call.inputs) if hasattr(x, "dtype") and hasattr(x, "shape")]
-
-
-def several(call: Call, out: Any) -> tuple[Any, ...]:
-    return tuple(out) if call.primitive.several else (out,)
-
-
-class Likeness:
-    """Where a cotangent belongs: what `conform` asks of a node."""
-
-    def __init__(self, x: Any) -> None:
-        self.shape, self.dtype = x.shape, x.dtype
-
-
-def in_tensors(value: Any) -> Any:
-    """What the differentiable interpreter makes of what a node has saved."""
-    if isinstance(value, tuple) and any(hasattr(v, "shape") for v in value):
-        return tuple(map(in_tensors, value))
-    array = hasattr(value, "shape") and hasattr(value, "dtype")
-    return untracked(value) if array else value
-
-
-@pytest.mark.parametrize(("name", "kind"), TRACKED)
-def test_recorded_rules_take_batches_of_cotangents(name, kind, backend):
-    """The rows' `gradcheck` has those that are not recorded."""
-    entry = TABLE[name]
-    if backend.name not in EXAMPLES and SCALE <= 1:
-        pytest.skip("of operations whose batches are tested here; the wide profile runs it")
-
-    def check(case):
-        for call in calls_of(name, entry, case):
-            tracked = tuple(
-                i in arrays_of(call) and dtype_of(x.dtype).inexact
-                for i, x in enumerate(call.inputs)
-            )
-            results = [y for y in call.results if dtype_of(y.dtype).inexact]
-            if not any(tracked) or not results or not call.primitive.rules:
-                continue
-            random = np.random.default_rng(0)
-            level = new_level()
-            cotangents = [normals(random, y) for y in call.results]
-            plan = call.primitive.plans[tracked]
-            saved = plan.save(call.inputs, call.out, call.parameters)
-            g = in_tensors(tuple(together(c, level) for c in cotangents))
-            xp = namespaces[type(cotangents[0][0])]
-            several = call.primitive.several
-            members = [tuple(c[m] for c in cotangents) for m in range(COUNT)]
-            members = [plan.common(xp, c if several else c[0], saved) for c in members]
-            given = tuple(map(in_tensors, saved))
-            rules = namespaces[Tensor]
-            g = plan.common(rules, g if several else g[0], given)
-            for position, rule, _, piece in plan.steps:
-                where = Likeness(call.inputs[position])
-                try:
-                    expected = [conform(rule(xp, m, *saved[piece]), where) for m in members]
-                except NotImplementedError:
-                    continue
-                found = raw(conform(rule(rules, g, *given[piece]), where))
-                check_equal(found, expected, level)
-
-    run(name, kind, backend, check)
 
 
 # -- one by one ----------------------------------------------------------------------------------
@@ -321,39 +199,9 @@ def test_levels_are_kept_apart() -> None:
         np.testing.assert_array_equal(array.inner.inner, np.multiply.outer(x, y))
 
 
-def test_batches_of_duals_and_duals_of_batches() -> None:
-    """Tangents of each member, whichever of the two is the inner transform."""
-    x, t = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 0.0], [0.5, 2.0]])
-    first, second = new_level(), new_level()
-    batch = Batched(Dual(x, t, first), second)
-    dual = Dual(Batched(x, first), Batched(t, first), second)
-    for x_t in (batch, dual):
-        with running(first), running(second):
-            y = wg.sum(untracked(x_t) ** 3)._array
-        if isinstance(y, Batched):
-            value, tangent = y.inner.inner, y.inner.tangent
-        else:
-            value, tangent = y.inner.inner, y.tangent.inner
-        np.testing.assert_allclose(value, np.sum(x**3, axis=1))
-        np.testing.assert_allclose(tangent, np.sum(3 * x**2 * t, axis=1))
-
-
 def test_detaching_reaches_inside() -> None:
     x, t = np.ones((3, 2)), np.ones((3, 2))
     batch = Batched(Dual(x, t, new_level()), new_level())
     found = untracked(batch).detach()._array
     assert isinstance(found, Batched)
     assert found.inner is x
-
-
-def test_a_recorded_sweep_can_be_differentiated() -> None:
-    """All rows of a Jacobian, and the gradient of a function of them."""
-    x = wg.asarray([1.0, 2.0, 3.0], dtype=wg.float64, requires_grad=True)
-    y = x**3
-    out = BatchExit(new_level(), tick(), 3)
-    (g,) = identity([y._array], out.level, 0, y.size)
-    (found,) = sweep([(y._node, untracked(g))], keep=True).values()
-    ((rows,),) = leave([found], out)
-    np.testing.assert_allclose(rows.detach().numpy(), np.diag([3.0, 12.0, 27.0]))
-    (second,) = wg.autograd.grad(wg.sum(rows), x)
-    np.testing.assert_allclose(second.numpy(), [6.0, 12.0, 18.0])

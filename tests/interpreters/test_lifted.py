@@ -1,8 +1,6 @@
 """What rules write is run on batches and duals: the standard's calls, and operators."""
 
 import operator
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -10,91 +8,13 @@ import pytest
 import wengert as wg
 import wengert.linalg  # which rules find once it is imported
 from wengert.backends import Backend, namespaces
-from wengert.backends.keys import SLOT
 from wengert.interpreters.batched import Batched
 from wengert.interpreters.duals import Dual, running
-from wengert.interpreters.lifted import Lifted, lifted, namespace_of, new_level
+from wengert.interpreters.lifted import Lifted, lifted, namespace_of
 from wengert.tape.tensor import untracked
 
-XP = namespaces[np.ndarray]
 RNG = np.random.default_rng(0)
 X, Y = RNG.uniform(0.5, 2, (2, 3, 3, 2))
-A = RNG.uniform(0.5, 2, (3, 2, 2)) + 2 * np.eye(2)
-ROWS = np.array([[2, 0], [1, 1], [0, 2]])
-MASKS = np.array([[True, False, True], [False, True, True], [True, True, False]])
-
-#: Members of batches, and what a rule may do with one of each.
-CALLS: dict[str, tuple[Callable[..., Any], Any, Any]] = {
-    "repeat": (lambda xp, x, y: xp.repeat(x, 2), X, Y),
-    "repeat along": (lambda xp, x, y: xp.repeat(x, 2, axis=1), X, Y),
-    "tensordot": (lambda xp, x, y: xp.tensordot(x, y), X, Y),
-    "tensordot over one": (lambda xp, x, y: xp.tensordot(x, y, axes=1), A, A + 1),
-    "solve": (lambda xp, x, y: xp.linalg.solve(x, y), A, A + 1),
-    "solve for a vector": (lambda xp, x, y: xp.linalg.solve(x, y), A, X[:, 0]),
-    "getitem": (lambda xp, x, y: xp.getitem(x, y, key=(SLOT,)), X, ROWS),
-    "getitem by masks": (lambda xp, x, y: xp.getitem(x, y, key=(SLOT,)), X, MASKS),
-    "setitem": (lambda xp, x, y: xp.setitem(x, X[0, :2], y, key=(SLOT,)), X, ROWS),
-    "scatter_add": (
-        lambda xp, x, y: xp.scatter_add(x, y, key=(SLOT,), shape=(3, 2)),
-        X[:, :2],
-        ROWS,
-    ),
-    "an element": (lambda xp, x, y: x[1] + y[1:], X, Y),
-    **{
-        name: (lambda xp, x, y, name=name: getattr(operator, name)(x, y), X, Y)
-        for name in ("add", "sub", "mul", "truediv", "gt", "lt", "ge", "le", "eq", "ne")
-    },
-    "neg": (lambda xp, x, y: -x, X, Y),
-}
-
-
-def inside(x: Any) -> Any:
-    return np.asarray(x.inner if isinstance(x, Batched) else x)
-
-
-@pytest.mark.whole
-@pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("shared", ["neither", "first", "second"])
-def test_batches(call: str, shared: str) -> None:
-    function, x, y = CALLS[call]
-    if shared == "first":
-        x = np.broadcast_to(x[0], x.shape)
-    if shared == "second":
-        y = np.broadcast_to(y[0], y.shape)
-    level = new_level()
-    found = function(
-        lifted,
-        x[0] if shared == "first" else Batched(x, level),
-        y[0] if shared == "second" else Batched(y, level),
-    )
-    expected = np.stack([function(XP, *members) for members in zip(x, y, strict=True)])
-    np.testing.assert_allclose(np.broadcast_to(inside(found), expected.shape), expected, 1e-12)
-
-
-@pytest.mark.whole
-@pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("plain", ["neither", "first", "second"])
-def test_duals(call: str, plain: str) -> None:
-    function, (x, *_), (y, *_) = CALLS[call]
-    step = 1e-6
-    moves = plain != "first", plain != "second" and y.dtype.kind == "f"
-    t, s = (np.cos(z) if moving else z * 0 for z, moving in zip((x, y), moves, strict=True))
-    level = new_level()
-    with running(level):
-        found = function(
-            lifted, Dual(x, t, level) if moves[0] else x, Dual(y, s, level) if moves[1] else y
-        )
-    after, before = (
-        np.asarray(function(XP, *(z if z.dtype.kind != "f" else z + h * u for z, u in pairs)))
-        for h, pairs in ((step, ((x, t), (y, s))), (-step, ((x, t), (y, s))))
-    )
-    if after.dtype.kind == "b":
-        np.testing.assert_array_equal(getattr(found, "inner", found), function(XP, x, y))
-        return
-    np.testing.assert_allclose(getattr(found, "inner", found), function(XP, x, y), 1e-12)
-    tangent = getattr(found, "tangent", None)
-    tangent = 0 if tangent is None else tangent
-    np.testing.assert_allclose(tangent, (after - before) / (2 * step), 1e-7, 1e-8)
 
 
 @running(1)
@@ -149,23 +69,6 @@ def test_dtypes_have_one_spelling_in_rules(backend: Backend) -> None:
     p = 1 / (1 + np.exp(-1))
     for found in (product(x), wg.compile(product)(x)):
         np.testing.assert_allclose(found.numpy(), [p * (1 - p), -p * (1 - p)], 2e-3)
-
-
-def test_what_is_assigned_without_recording_keeps_the_tangent() -> None:
-    """As in reverse mode, where ``no_grad`` changes values and no derivative."""
-
-    def function(x: wg.Tensor) -> wg.Tensor:
-        y = x * 2
-        with wg.no_grad():
-            y += x
-        return y
-
-    x, t = wg.asarray([1.0, 2.0]), wg.asarray([0.5, -1.0])
-    value, tangent = wg.func.jvp(function, (x,), (t,))
-    np.testing.assert_array_equal(value.numpy(), [3.0, 6.0])
-    np.testing.assert_array_equal(tangent.numpy(), [1.0, -2.0])
-    hessian = wg.func.jacfwd(wg.func.jacfwd(lambda x: wg.sum(function(x) ** 2)))(x)
-    np.testing.assert_array_equal(hessian.numpy(), 8 * np.eye(2))
 
 
 def test_compositions_take_the_library_s_arrays_beside_lifted_ones(backend: Backend) -> None:

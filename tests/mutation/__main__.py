@@ -6,14 +6,12 @@ Each edit is made in a copy of the checkout, in which the quick choice of the ro
 import argparse
 import os
 import random
-import re
 import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
@@ -22,18 +20,6 @@ from tests.mutation.mutants import Mutant, mutants
 
 ROOT = Path(__file__).parents[2]
 KILLED, SURVIVED = "killed", "survived"
-#: What needs another library than NumPy, or runs in processes of its own.
-OTHERS = {
-    *(f"wengert/backends/{name}.py" for name in ("cupy", "dask", "dask_linalg", "fused", "jax")),
-    *(f"wengert/backends/{name}.py" for name in ("keys", "ndonnx", "torch")),
-    *(f"wengert/export/{name}.py" for name in ("__init__", "exporting", "graph")),
-    *(f"wengert/export/{name}.py" for name in ("recording", "sizes")),
-    *(f"wengert/distributed/{name}.py" for name in ("averaging", "carriers", "gloo", "launch")),
-    *(f"wengert/distributed/{name}.py" for name in ("mpi", "nccl", "training")),
-    *(f"wengert/compiler/cupy/{name}.py" for name in ("fusion", "kernels", "routines")),
-    "wengert/compiler/emission/finish.py",
-    "wengert/__main__.py",
-}
 #: Where the tests of a room are, if not in the folder of its name.
 HOMES = {"protocols": "tests/interplay", "wengert": "tests/project"}
 MEMORY = 12 << 30
@@ -45,13 +31,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the choice")
     parser.add_argument("--only", default="wengert/", metavar="PATH", help="how files begin")
     parser.add_argument("--tests", nargs="+", metavar="PATH", help="in place of the room's")
-    parser.add_argument("--again", type=Path, help="the report whose mutants are judged again")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--limit", type=float, default=600.0, help="seconds until it is given up")
     given = parser.parse_args(arguments)
     chosen = choose(given.only, given.count, given.seed)
-    if given.again is not None:
-        chosen = [*listed(given.again.read_text())]
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     trees: SimpleQueue[Path] = SimpleQueue()
     with tempfile.TemporaryDirectory() as work, ThreadPoolExecutor(given.jobs) as pool:
@@ -79,7 +62,7 @@ def choose(only: str, count: int, seed: int) -> list[Mutant]:
     paths = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "wengert").rglob("*.py"))
     rooms = defaultdict(list)
     for path in paths:
-        if path.startswith(only) and path not in OTHERS:
+        if path.startswith(only):
             for mutant in mutants(path, source(path)):
                 rooms[mutant.room].append(mutant)
     for name, found in rooms.items():
@@ -88,14 +71,6 @@ def choose(only: str, count: int, seed: int) -> list[Mutant]:
     while len(chosen) < count and any(rooms.values()):
         chosen += [found.pop() for found in rooms.values() if found]
     return chosen[:count]
-
-
-def listed(text: str) -> Iterator[Mutant]:
-    """The mutants that a report lists, as far as their lines are there still."""
-    for path, number, *lines in re.findall(r"(?m)^(wengert\S+):(\d+): .*\n- (.*)\n\+ (.*)$", text):
-        made = mutants(path, source(path)) if (ROOT / path).exists() else []
-        alike = [mutant for mutant in made if [*mutant.difference(source(path))] == lines]
-        yield from sorted(alike, key=lambda mutant: abs(line_of(mutant) - int(number)))[:1]
 
 
 def verdict(mutant: Mutant, tree: Path, tests: list[str] | None, limit: float) -> str:

@@ -15,33 +15,16 @@ X = RNG.normal(size=(2, 4, 3, 2)) * 2
 SPECIAL = np.resize([0.0, -3, 3, 6, 1, -1, 0.5, -0.5, -0.3, 0.7, 0.3, 0.1], X.shape)
 
 
-def sigmoid(x: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-x))
-
-
 #: Layers, their options, and the formula.
 LAYERS: list[tuple[str, dict[str, Any], Any]] = [
     ("ReLU6", {}, lambda x: np.clip(x, 0, 6)),
-    ("Hardtanh", {}, lambda x: np.clip(x, -1, 1)),
-    ("Hardtanh", {"min_val": -0.3, "max_val": 0.7}, lambda x: np.clip(x, -0.3, 0.7)),
-    ("Hardsigmoid", {}, lambda x: np.clip(x, -3, 3) / 6 + 0.5),
     ("Hardswish", {}, lambda x: x * np.clip(x + 3, 0, 6) / 6),
-    ("Mish", {}, lambda x: x * np.tanh(np.logaddexp(x, 0))),
     (
         "SELU",
         {},
         lambda x: (
             1.0507009873554805 * np.where(x > 0, x, 1.6732632423543772 * np.expm1(np.minimum(x, 0)))
         ),
-    ),
-    ("GLU", {}, lambda x: x[..., :1] * sigmoid(x[..., 1:])),
-    ("GLU", {"dim": 1}, lambda x: x[:, :2] * sigmoid(x[:, 2:])),
-    ("Softsign", {}, lambda x: x / (1 + abs(x))),
-    ("PReLU", {"dtype": "float64"}, lambda x: np.where(x > 0, x, 0.25 * x)),
-    (
-        "PReLU",
-        {"num_parameters": 4, "init": 0.1, "dtype": "float64"},
-        lambda x: np.where(x > 0, x, 0.1 * x),
     ),
 ]
 NAMES = [f"{name}-{options}" for name, options, _ in LAYERS]
@@ -57,9 +40,7 @@ def test_values_and_derivatives(backend: Any, name: str, options: Any, formula: 
     assert gradcheck(layer, [x], fast_mode=backend.name != "numpy")
     if layer(x * 2).grad_fn is not None and backend.name == "numpy":
         assert gradgradcheck(layer, [x], fast_mode=True)
-    low = wg.asarray(X, dtype="float32")
-    if name != "PReLU":
-        assert layer(low).dtype == wg.float32
+    assert layer(wg.asarray(X, dtype="float32")).dtype == wg.float32
 
 
 @pytest.mark.oracle
@@ -67,57 +48,36 @@ def test_values_and_derivatives(backend: Any, name: str, options: Any, formula: 
 @pytest.mark.parametrize("at", [X, SPECIAL, X * 40])
 def test_layers_are_pytorchs(name: str, options: Any, formula: Any, at: np.ndarray) -> None:
     torch = pytest.importorskip("torch")
-    theirs = options | ({"dtype": torch.float64} if "dtype" in options else {})
-    a, b = getattr(nn, name)(**options).eval(), getattr(torch.nn, name)(**theirs).eval()
+    a, b = getattr(nn, name)(**options).eval(), getattr(torch.nn, name)(**options).eval()
     assert repr(a) == repr(b)
-    assert [*a.state_dict()] == [*b.state_dict()]
     with wg.use_backend("numpy"):
-        x = [wg.asarray(at).requires_grad_(), *a.parameters()]
-    y = [torch.tensor(at, requires_grad=True), *b.parameters()]
+        x = [wg.asarray(at).requires_grad_()]
+    y = [torch.tensor(at, requires_grad=True)]
     p, q = a(x[0]), b(y[0])
     seed = RNG.normal(size=tuple(p.shape))
     once = wg.autograd.grad(p, x, wg.asarray(seed), create_graph=True)
     again = torch.autograd.grad(q, y, torch.tensor(seed), create_graph=True)
-    # PyTorch's kernel divides in single precision.
-    rtol = 3e-7 if name == "Hardsigmoid" else 1e-9
     for g, h in zip(once, again, strict=True):
-        np.testing.assert_allclose(g.detach().numpy(), h.detach().numpy(), rtol=rtol, atol=1e-12)
+        np.testing.assert_allclose(g.detach().numpy(), h.detach().numpy(), rtol=1e-9, atol=1e-12)
     other = np.zeros_like(at)
-    if again[0].requires_grad and name != "Hardsigmoid":  # which PyTorch has no second one of
+    if again[0].requires_grad:
         (h,) = torch.autograd.grad((again[0] ** 2).sum(), y[:1], allow_unused=True)
         other = other if h is None else h.numpy()
     found = np.zeros_like(at)
     if once[0].requires_grad:
         (g,) = wg.autograd.grad((once[0] ** 2).sum(), x[:1], allow_unused=True)
         found = found if g is None else g.numpy()
-    np.testing.assert_allclose(found, other, rtol=10 * rtol, atol=1e-11)
+    np.testing.assert_allclose(found, other, rtol=1e-8, atol=1e-11)
 
 
 def test_nothing_becomes_nan_at_infinity_and_nan_stays() -> None:
     ends = np.array([np.inf, -np.inf, np.nan])
-    for name in [
-        "relu6",
-        "hardtanh",
-        "hardsigmoid",
-        "hardswish",
-        "selu",
-    ]:
+    for name in ("relu6", "hardswish", "selu"):
         x = wg.asarray(ends).requires_grad_()
         y = getattr(F, name)(x)
         assert np.isnan(y.detach().numpy()).tolist() == [False, False, True], name
         y.backward(wg.asarray([1.0, 1.0, 0.0], dtype=wg.float64))
         assert not np.isnan(x.grad.numpy()[:2]).any(), name
-
-
-def test_slopes_of_channels_learn(backend: Any) -> None:
-    x, w = wg.asarray(X).requires_grad_(), wg.asarray([0.1, 0.2, 0.3, 0.4], dtype="float64")
-    w.requires_grad = True
-    y = F.prelu(x, w)
-    np.testing.assert_allclose(
-        y.detach().numpy(), np.where(X > 0, X, X * w.detach().numpy()[:, None, None])
-    )
-    y.sum().backward()
-    np.testing.assert_allclose(w.grad.numpy(), np.minimum(X, 0).sum((0, 2, 3)), rtol=1e-12)
 
 
 def test_channels_are_dropped_whole(backend: Any) -> None:
@@ -141,12 +101,7 @@ def test_channels_are_dropped_whole(backend: Any) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: nn.Hardtanh(1.0, -1.0), "max_val should be above min_val"),
-        (lambda: F.hardtanh(wg.ones(2), 1.0, -1.0), "min_val cannot be larger than max_val"),
-        (lambda: F.glu(wg.ones((2, 3))), "must be even, but dimension -1 is size 3"),
         (lambda: F.softmax(wg.ones(2)), "needs dim"),
-        (lambda: F.prelu(wg.ones((2, 3)), wg.ones(2)), "a weight of 1 or 3 numbers"),
-        (lambda: F.prelu(wg.ones((2, 3)), wg.ones(3, dtype="float64")), "of different dtypes"),
         (lambda: F.hardswish(wg.ones(2, dtype="complex64")), "real floating input, not one of"),
         (lambda: F.elu(wg.ones(2, dtype="complex64")), "real floating input, not one of"),
         (lambda: nn.Dropout2d(1.5), "between 0 and 1, but got 1.5"),

@@ -24,7 +24,7 @@ FUNCTION = pairs(
     {
         "mask": ("none", "booleans", "added", "of each head", "causal"),
         "scale": (None, 0.7),
-        "shapes": ("heads", "no batch", "groups", "broadcast"),
+        "shapes": ("heads", "no batch", "broadcast"),
     }
 )
 
@@ -42,7 +42,6 @@ def test_the_function_is_pytorchs(backend: Any, options: dict[str, Any]) -> None
     lead = {
         "heads": ((N, 4), (N, 4)),
         "no batch": ((), ()),
-        "groups": ((N, 4), (N, 2)),
         "broadcast": ((N, 4), (1, 4)),
     }
     first, second = lead[options["shapes"]]
@@ -51,8 +50,7 @@ def test_the_function_is_pytorchs(backend: Any, options: dict[str, Any]) -> None
         RNG.normal(size=(*second, S, E)),
         RNG.normal(size=(*second, S, 5)),
     ]
-    given = {"scale": options["scale"], "enable_gqa": options["shapes"] == "groups"}
-    given["is_causal"] = options["mask"] == "causal"
+    given = {"scale": options["scale"], "is_causal": options["mask"] == "causal"}
     mask = MASKS.get(options["mask"])
     if options["mask"] == "of each head":
         mask = RNG.uniform(size=(*first, L, S)) < 0.6
@@ -181,17 +179,6 @@ def test_a_query_without_keys() -> None:
     np.testing.assert_array_equal(values(out)[1], bias)
 
 
-def test_the_layer_starts_as_pytorchs() -> None:
-    wg.manual_seed(0)
-    layer = nn.MultiheadAttention(64, 4)
-    bound = math.sqrt(6 / (4 * 64))  # Xavier's, of 64 inputs and 192 results
-    drawn = values(layer.in_proj_weight)
-    assert 0.99 * bound < abs(drawn).max() <= bound * (1 + 1e-6)
-    assert (values(layer.in_proj_bias) == 0).all()
-    assert (values(layer.out_proj.bias) == 0).all()
-    assert nn.MultiheadAttention(64, 4, bias=False).in_proj_bias is None
-
-
 @pytest.mark.parametrize("name", ["add_bias_kv", "add_zero_attn", "kdim", "vdim"])
 def test_what_it_does_not_take(name: str) -> None:
     with pytest.raises(TypeError, match=f"MultiheadAttention takes no {name}, .* keys"):
@@ -237,11 +224,6 @@ ONES = wg.ones
             lambda f: f(*[ONES((3, 2))] * 3, ONES((3, 3), dtype=wg.int64)),
             RuntimeError,
             "not of int64",
-        ),
-        (
-            lambda f: f(ONES((3, 3, 2)), *[ONES((2, 3, 2))] * 2, enable_gqa=True),
-            RuntimeError,
-            "multiple of the key's",
         ),
         (lambda f: f(*[ONES((3, 2))] * 3, dropout_p=2.0), ValueError, "between 0 and 1"),
     ],

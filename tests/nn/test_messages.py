@@ -62,8 +62,7 @@ class Bare(nn.Module):
         (lambda: nn.utils.clip_grad_norm_(nn.Sequential(layer()), 1.0), "Sequential's parameters"),
         (lambda: nn.utils.clip_grad_value_(layer().parameters, 1.0), "call it, as in"),
         (lambda: nn.utils.get_total_norm(3.0), "iterable of Tensors, and was given a float"),
-        (lambda: nn.utils.parameters_to_vector(layer()), "pass the Linear's parameters()"),
-        (lambda: nn.utils.vector_to_parameters(wg.ones(16), layer()), "Linear's parameters()"),
+        (lambda: layer().register_full_backward_hook(print), "call output.register_hook"),
         (lambda: layer().load_state_dict({**state(), "more": wg.ones(1)}), "strict=False"),
         (lambda: layer().register_buffer(3, wg.ones(1)), "the name should be a string, not int"),
         (lambda: layer().register_buffer("training", wg.ones(1)), "'training' already exists"),
@@ -95,7 +94,6 @@ class Bare(nn.Module):
                 f"{layer} takes a number as {name}, not '0.1'",
             )
             for layer, name, make in (
-                ("PReLU", "init", nn.PReLU),
                 ("MultiheadAttention", "dropout", partial(nn.MultiheadAttention, 4, 2)),
                 ("RNN", "dropout", partial(nn.RNN, 3, 4)),
                 ("LSTM", "dropout", partial(nn.LSTM, 3, 4)),
@@ -110,11 +108,18 @@ class Bare(nn.Module):
                 ("size_average", F.nll_loss),
                 ("reduce", F.binary_cross_entropy),
                 ("return_indices", partial(nn.MaxPool2d, 2)),
+                ("return_indices", partial(F.max_pool2d, None, 2)),
+                ("ceil_mode", partial(nn.AvgPool2d, 2)),
+                ("recompute_scale_factor", F.interpolate),
+                ("sparse", F.embedding),
+                ("running_mean", F.instance_norm),
+                ("enable_gqa", F.scaled_dot_product_attention),
                 ("divisor_override", partial(nn.AvgPool2d, 2)),
                 ("recompute_scale_factor", partial(nn.Upsample, 2)),
                 ("three_phase", partial(optim.lr_scheduler.OneCycleLR, None, 1.0, 9)),
             )
         ],
+        (lambda: nn.Conv2d(1, 1, 1, padding_mode="reflect"), "pad the input by nn.functional.pad"),
         (lambda: nn.MSELoss(reduction="avg")(wg.ones(2), wg.ones(2)), "'mean', 'sum' or 'none'"),
     ],
 )

@@ -15,6 +15,7 @@ from wengert.backends import namespaces
 from wengert.backends.backend import composites
 from wengert.compiler.facts import KERNELS
 from wengert.nn import functional as F
+from wengert.nn.kernels import numpy_normalisations
 from wengert.testing import gradcheck, gradgradcheck
 
 RNG = np.random.default_rng(5)
@@ -563,6 +564,44 @@ def test_numpys_buffer_is_left_as_it_was(function: Any) -> None:
         np.setbufsize(before)
 
 
+@pytest.mark.parametrize(
+    ("name", "plain"), [("scaled_rows", np.multiply), ("shifted_rows", np.add)]
+)
+def test_rows_with_a_number_for_each_place_are_numpys(name: str, plain: Any) -> None:
+    function, w = getattr(numpy_normalisations, name), RNG.normal(size=(1, 1, 40))
+    for x in (
+        RNG.normal(size=(6, 8, 40)),
+        RNG.normal(size=(3, 5, 40)),
+        RNG.normal(size=(8, 6, 40)).swapaxes(0, 1),
+        RNG.normal(size=(6, 16, 40))[:, ::2],
+    ):
+        np.testing.assert_array_equal(function(x, w), plain(x, w))
+        for out in (np.empty(x.shape), np.empty(x.shape[::-1]).T, x):
+            expected = plain(x, w)
+            assert function(x, w, out=out) is not None
+            np.testing.assert_array_equal(out, expected)
+
+
+def test_many_rows_of_a_layer_are_the_composites(backend: Any) -> None:
+    x, w, b, g = (
+        RNG.normal(size=s).astype("float32") for s in ((9, 64, 128), 128, 128, (9, 64, 128))
+    )
+    found = [wg.asarray(a).requires_grad_() for a in (x, w, b)]
+    wide = [wg.asarray(a.astype("float64")).requires_grad_() for a in (x, w, b)]
+    outs = [F.layer_norm(each[0], 128, *each[1:]) for each in (found, wide)]
+    single = wg.autograd.grad(outs[0], found, wg.asarray(g))
+    double = wg.autograd.grad(outs[1], wide, wg.asarray(g.astype("float64")))
+    for one, other in zip((outs[0], *single), (outs[1], *double), strict=True):
+        np.testing.assert_allclose(one.detach().numpy(), other.detach().numpy(), 2e-3, 2e-4)
+    run = wg.compile(
+        lambda x, w, b, g: wg.vjp(lambda *a: F.layer_norm(a[0], 128, *a[1:]), x, w, b)[1](g)
+    )
+    for _ in range(2):
+        again = run(*[a.detach() for a in found], wg.asarray(g))
+    for one, other in zip(again, single, strict=True):
+        np.testing.assert_allclose(one.numpy(), other.numpy(), 1e-5, 1e-5)
+
+
 @pytest.mark.parametrize("wide", [False, True])
 def test_a_large_mean_loses_no_digits(wide: bool) -> None:
     """Of centred numbers products are taken, so that a mean of 1000 deviations is harmless."""
@@ -627,3 +666,14 @@ def test_other_norms_of_any_scale(p: float, values: list[float]) -> None:
     if p != 0.5:  # whose slope at 1e-14 beside 1e35 is beyond the range
         size = 1 / max(map(abs, values))
         np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-5, atol=1e-6 * size)
+
+
+@pytest.mark.filterwarnings("ignore:(invalid|overflow):RuntimeWarning")
+@pytest.mark.parametrize("p", [1.0, 2.0, 3.0, math.inf])
+def test_beside_an_infinity_all_others_are_zero(backend: Any, p: float) -> None:
+    """As PyTorch has it: the infinity itself is none of a direction's numbers."""
+    for dtype in ("float32", "float64"):
+        x = wg.asarray([[1.0, -math.inf, 2.0], [3.0, 0.0, 4.0]], dtype=dtype)
+        found = F.normalize(x, p).numpy()
+        np.testing.assert_array_equal(found[0], [0, math.nan, 0])
+        assert np.isfinite(found[1]).all()

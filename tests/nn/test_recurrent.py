@@ -206,8 +206,6 @@ def test_dropout_is_between_layers_while_training() -> None:
     network.train()
     network.dropout = 1.0  # nothing reaches the second layer
     np.testing.assert_array_equal(values(network(x)[0]), values(network(3 * x)[0]))
-    with pytest.warns(UserWarning, match="does nothing with one layer"):
-        nn.LSTM(I, H, dropout=0.5)
 
 
 @pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
@@ -216,17 +214,6 @@ def test_dropout_of_one_layer_does_nothing(name: str) -> None:
     with pytest.warns(UserWarning, match=text) as caught:
         getattr(nn, name)(2, 3, dropout=0.5)
     assert [one.filename for one in caught] == [__file__]
-
-
-def test_initial_numbers() -> None:
-    wg.manual_seed(0)
-    network = nn.LSTM(30, 100)
-    for parameter in network.parameters():
-        drawn = values(parameter)
-        assert 0.098 < abs(drawn).max() <= 0.1
-        assert abs(drawn.mean()) < 5 * 0.1 / (3 * drawn.size) ** 0.5
-    cell = nn.GRUCell(30, 100)
-    assert all(0.098 < abs(values(p)).max() <= 0.1 for p in cell.parameters())
 
 
 @pytest.mark.sampled
@@ -262,37 +249,6 @@ def test_compiled_training_has_the_bits_of_eager_training(name: str) -> None:
 class First(nn.Module):
     def forward(self, results: Any) -> Any:
         return results[0]
-
-
-@pytest.mark.slow
-def test_an_lstm_learns_over_thirty_steps() -> None:
-    """What was seen thirty steps ago, which a network without memory cannot tell."""
-    with wg.use_backend("numpy"):
-        wg.manual_seed(1)
-        rng = np.random.default_rng(1)
-        lstm, head = nn.LSTM(2, 16), nn.Linear(16, 1)
-        with wg.no_grad():
-            lstm.bias_hh_l0[16:32] += 3  # remember at first
-        optimizer = wg.optim.Adam([*lstm.parameters(), *head.parameters()], lr=2e-2)
-
-        @wg.compile
-        def step(x: Any, y: Any) -> Any:
-            optimizer.zero_grad()
-            out, _ = lstm(x)
-            loss = nn.functional.binary_cross_entropy_with_logits(head(out[-1])[:, 0], y)
-            loss.backward()
-            optimizer.step()
-            return loss
-
-        losses = []
-        for _ in range(100):
-            x = rng.normal(size=(30, 32, 2)).astype(np.float32) * 0.3
-            x[0, :, 0] = rng.choice((-1, 1), size=32)
-            y = (x[0, :, 0] > 0).astype(np.float32)
-            losses.append(step(wg.asarray(x), wg.asarray(y)).item())
-        assert losses[0] > 0.6
-        # (Now and then Adam takes a large step, as its second moments are small.)
-        assert np.median(losses[50:]) < 0.05
 
 
 @pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])

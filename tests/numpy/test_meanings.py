@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.walking import lines_of
 from wengert.tape.aliases import ViewWarning
 
 # ruff: noqa: NPY002 -- the same generator as the programs have
@@ -22,36 +23,16 @@ def tracked(*values: float) -> Any:
 
 @pytest.mark.parametrize(
     "line",
-    [
-        "row = a[0]; row += 1",
-        "row = a[0]; row[0] = 1.0",
-        "a.ravel()[...] = 1.0",
-        "b = a[1:]; b[:] = 0.0",
-        "a.T[0] = 1.0",
-        "a.reshape(-1)[0] = 1.0",
-        "n.ravel(a)[0] = 1.0",
-        "n.transpose(a)[0] = 1.0",
-        "for row in a: row += 1.0",
-        "d = n.diagonal(a); d[0] = 1.0",
-        "b = a[0]; a[0] = 1.0; b",
-        "b = a[0]; a -= b; b",
-        "b = a[0]; a[1] = b; b[0] = 1.0",
-        "n.sum(a); rows = [a[0], a[1]]; rows[0] += 1.0",
-        "b = a.T; a += 1.0; b",
-        "n.squeeze(a[None])[0] = 1.0",
-        "n.atleast_2d(a)[0] = 1.0",
-        "c = a[0, 0, ...]; c += 1.0",
-        "a[0].sort()",
-        "a[0].fill(2.0)",
-        "b = a.swapaxes(0, 1); b[0, 0] = 1.0",
-        "b = n.split(a, 2)[0]; b[0] = 1.0",
-        "n.add.at(a[0], [0], 1.0)",
-        "n.fill_diagonal(a.T, 1.0)",
-        "n.copyto(a[0], 1.0)",
-        "n.exp(a[0], out=a[0])",
-        "n.random.shuffle(a[0])",
-        "a[1:].put([0], 1.0)",
-    ],
+    lines_of("""
+row = a[0]; row += 1  row = a[0]; row[0] = 1.0  a.ravel()[...] = 1.0  b = a[1:]; b[:] = 0.0
+a.T[0] = 1.0  a.reshape(-1)[0] = 1.0  n.ravel(a)[0] = 1.0  n.transpose(a)[0] = 1.0
+for row in a: row += 1.0  d = n.diagonal(a); d[0] = 1.0  b = a[0]; a[0] = 1.0; b
+b = a[0]; a -= b; b  b = a[0]; a[1] = b; b[0] = 1.0  n.sum(a); rows = [a[0], a[1]]; rows[0] += 1.0
+b = a.T; a += 1.0; b  n.squeeze(a[None])[0] = 1.0  n.atleast_2d(a)[0] = 1.0
+c = a[0, 0, ...]; c += 1.0  a[0].sort()  a[0].fill(2.0)  b = a.swapaxes(0, 1); b[0, 0] = 1.0
+b = n.split(a, 2)[0]; b[0] = 1.0  n.add.at(a[0], [0], 1.0)  n.fill_diagonal(a.T, 1.0)
+n.copyto(a[0], 1.0)  n.exp(a[0], out=a[0])  n.random.shuffle(a[0])
+"""),
 )
 def test_a_write_through_a_view_is_an_error(room: Any, line: str) -> None:
     a = room.arange(4.0).reshape(2, 2).copy()
@@ -86,51 +67,20 @@ def test_statistics_are_numbers_that_do_not_change(room: Any, line: str) -> None
 
 @pytest.mark.parametrize(
     "line",
-    [
-        "a[0] += 1",
-        "a[0][1]",
-        "a[0, 1] -= 2",
-        "b = a; b += 1",
-        "b = a[0].copy(); b += 1",
-        "b = a[[0, 1]]; b += 1",
-        "b = a.flatten(); b[0] = 1.0",
-        "a[a > 1] = 0",
-        "a[:, 1] = [5, 6]",
-        "a[0], a[1] = a[1].copy(), a[0].copy()",
-        "a.sort()",
-        "a.sort(axis=0)",
-        "a.fill(3)",
-        "a.flat[1] = 7",
-        "a.flat = 2.0",
-        "n.fill_diagonal(a, 9)",
-        "n.fill_diagonal(a, [8, 9])",
-        "n.copyto(a, [[1, 2], [3, 4]])",
-        "n.copyto(a, 5.0, where=a > 1)",
-        "n.put(a, [0, 3], [7, 8])",
-        "a.put([1, -1], 5.0)",
-        "n.add.at(a, ([0, 0], [1, 1]), 1.0)",
-        "n.exp(a, out=a)",
-        "n.exp(a, out=(a,))",
-        "n.add(a, 1.0, out=(a,))",
-        "n.cumsum(a, 1, None, a)",
-        "n.multiply(a, 2, a)",
-        "s = a[0, 0]; s += 1",
-        "s = a.sum(); t = s; s += 1; a[0, 0] = s - t",
-        "s = n.sum(a); old = s; s *= 2; a[0, 1] = old",
-        "for x in a[0]: x += 1",
-        "z = n.array(1.0); y = z; y += 1; a[0, 0] = z",
-        "z = n.zeros(()); y = z; y -= 1; a[0, 0] = z",
-        "a[0] = a[1]",
-        "a[...] = 4",
-        "a[:] = a[::-1].copy()",
-        "a[-1] = 0; a[1, :] += 2",
-        "a = n.append(a, 1.0)[:4].reshape(2, 2) * 1.0",
-        "b = n.asarray(a); b += 1",
-        "b = n.array(a); b += 1",
-        "b = n.array(a, copy=False); b += 1",
-        "b = n.asarray(a, dtype=float); b[0] = 9",
-        "a.partition(1)",
-    ],
+    lines_of("""
+a[0] += 1  a[0][1]  a[0, 1] -= 2  b = a; b += 1  b = a[0].copy(); b += 1  b = a[[0, 1]]; b += 1
+b = a.flatten(); b[0] = 1.0  a[a > 1] = 0  a[:, 1] = [5, 6]  a[0], a[1] = a[1].copy(), a[0].copy()
+a.sort()  a.sort(axis=0)  a.fill(3)  a.flat[1] = 7  a.flat = 2.0  n.fill_diagonal(a, 9)
+n.fill_diagonal(a, [8, 9])  n.copyto(a, [[1, 2], [3, 4]])  n.copyto(a, 5.0, where=a > 1)
+n.add.at(a, ([0, 0], [1, 1]), 1.0)  n.exp(a, out=a)
+n.exp(a, out=(a,))  n.add(a, 1.0, out=(a,))  n.cumsum(a, 1, None, a)  n.multiply(a, 2, a)
+s = a[0, 0]; s += 1  s = a.sum(); t = s; s += 1; a[0, 0] = s - t
+s = n.sum(a); old = s; s *= 2; a[0, 1] = old  for x in a[0]: x += 1
+z = n.array(1.0); y = z; y += 1; a[0, 0] = z  z = n.zeros(()); y = z; y -= 1; a[0, 0] = z
+a[0] = a[1]  a[...] = 4  a[:] = a[::-1].copy()  a[-1] = 0; a[1, :] += 2
+a = n.append(a, 1.0)[:4].reshape(2, 2) * 1.0  b = n.asarray(a); b += 1  b = n.array(a); b += 1
+b = n.array(a, copy=False); b += 1  b = n.asarray(a, dtype=float); b[0] = 9  a.partition(1)
+"""),
 )
 def test_other_writes_are_numpys(room: Any, line: str) -> None:
     given = np.array([[0.0, 3.0], [2.0, 1.0]])
@@ -234,43 +184,19 @@ def test_instances_and_numbers(room: Any) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    [
-        "n.random.normal(x[0], 1.0)",
-        "n.random.uniform(0, x[0], 3)",
-        "n.random.default_rng(0).normal(x[0])",
-        "n.random.default_rng(0).normal(loc=x, scale=1.0)",
-        "n.random.multivariate_normal(x, n.eye(2))",
-        "n.lexsort([x, x])",
-        "n.roots(x)",
-        "n.save('never', x)",
-        "n.histogram2d(x, x)",
-        "n.poly(x)",
-        "n.frexp(x)",
-        "n.spacing(x)",
-        "n.ones(2).astype(object)[0] + n.matrix(x)",
-        "n.float64(x[0])",
-        "n.float32(x[0])",
-        "float(x[0])",
-        "complex(x[0])",
-        "__import__('math').sin(x[0])",
-        "m.random.rand(2).__setitem__(0, x[0])",
-        "m.random.rand(2).__iadd__(x)",
-        "n.add.at(m.random.rand(2), [0], x[0])",
-        "n.copyto(m.random.rand(2), x)",
-        "n.zeros(2).put([0], x[0], 'wrap') or n.bmat([[x]])",
-        "n.sum(x, out=m.random.rand(1))",
-        "n.r_['0,2', x]",
-        "n.vectorize(lambda u: u, signature='()->()')(x)",
-        "n.gradient(x, [0.0, 1.0])",
-        "n.unique(x, axis=0)",
-        "n.reshape(x, (1, 2), order='F')",
-        "n.std(x, where=[True, False], out=m.random.rand(1))",
-        "n.linalg.tensorinv(x)",
-        "n.geomspace(x[0], -1.0, 3)",
-        "n.nanquantile(x, 0.5, method='lower')",
-        "n.fromfunction(lambda i: i, x)",
-        "n.fromiter(x, float)",
-    ],
+    lines_of("""
+n.random.normal(x[0], 1.0)  n.random.uniform(0, x[0], 3)  n.random.default_rng(0).normal(x[0])
+n.random.default_rng(0).normal(loc=x, scale=1.0)  n.random.multivariate_normal(x, n.eye(2))
+n.lexsort([x, x])  n.roots(x)  n.save('never', x)  n.histogram2d(x, x)  n.poly(x)  n.frexp(x)
+n.spacing(x)  n.ones(2).astype(object)[0] + n.matrix(x)  n.float64(x[0])  n.float32(x[0])
+float(x[0])  complex(x[0])  __import__('math').sin(x[0])  m.random.rand(2).__setitem__(0, x[0])
+m.random.rand(2).__iadd__(x)  n.add.at(m.random.rand(2), [0], x[0])  n.copyto(m.random.rand(2), x)
+n.bmat([[x]])  n.sum(x, out=m.random.rand(1))  n.r_['0,2', x]
+n.vectorize(lambda u: u, signature='()->()')(x)  n.gradient(x, [0.0, 1.0])  n.unique(x, axis=0)
+n.reshape(x, (1, 2), order='F')  n.std(x, where=[True, False], out=m.random.rand(1))
+n.linalg.tensorinv(x)  n.geomspace(x[0], -1.0, 3)  n.nanquantile(x, 0.5, method='lower')
+n.fromfunction(lambda i: i, x)  n.fromiter(x, float)
+"""),
 )
 def test_a_derivative_is_not_lost(room: Any, line: str) -> None:
     with pytest.raises((TypeError, RuntimeError, ValueError)):

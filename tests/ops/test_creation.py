@@ -59,15 +59,6 @@ def test_numbers_between_ends_whose_difference_overflows(backend: Backend) -> No
         assert all(x.backend is backend and x.dtype.name == dtype for x in parts)
 
 
-def test_like_follows_its_argument_and_not_the_selection(backend: Backend) -> None:
-    x = wg.tensor([[1.0, 2.0]], dtype=wg.float64, requires_grad=True)
-    with wg.use_backend("numpy"):
-        for y in (wg.ones_like(x), wg.zeros_like(x), wg.empty_like(x), wg.full_like(x, 2)):
-            assert (y.backend, y.dtype, y.shape) == (backend, wg.float64, (1, 2))
-            assert not y.requires_grad
-        assert wg.ones_like(x, dtype=wg.int8).dtype is wg.int8
-
-
 def test_requires_grad(backend: Backend) -> None:
     for x in (
         wg.ones(2, requires_grad=True),

@@ -7,19 +7,12 @@ import pytest
 from hypothesis import strategies as st
 
 import wengert as wg
-from tests.catalogue.table import TABLE
+from tests.catalogue.table import TABLE, TRACKED
 from tests.ops.cases import SCALE, apply, check_examples, function, inexact_results, leaves
 from tests.ops.watching import watched
 from wengert.backends import dtype_of
 from wengert.testing import gradcheck, gradgradcheck
-from wengert.testing.problem import values
-
-TRACKED = [
-    (name, kind)
-    for name, entry in sorted(TABLE.items())
-    if entry.tracked and entry.order
-    for kind in entry.kinds()
-]
+from wengert.testing.problem import like, values
 
 #: Examples of each check on each backend. NumPy's are the many: the rules are the same text
 #: everywhere, and what another library adds is its kernels, which few examples show.
@@ -78,7 +71,10 @@ def test_second_derivative(name, kind, backend):
         inputs = leaves(case)
         if inputs:
             gradgradcheck(
-                lambda *inputs: inexact_results(apply(call, case, inputs)), inputs, fast_mode=True
+                lambda *inputs: inexact_results(apply(call, case, inputs)),
+                inputs,
+                check_batched_grad=backend.name == "numpy",
+                fast_mode=True,
             )
 
     run(backend, getattr(entry, kind), check)
@@ -137,3 +133,40 @@ def test_interpreters_agree_and_the_set_is_closed(name, kind, backend):
             level = [g for g in recorded if g._node is not None]
 
     run(backend, getattr(entry, kind), check, 0.5)
+
+
+@pytest.mark.parametrize(("name", "kind"), TRACKED)
+def test_third_derivative(name, kind):
+    """Against differences of second derivatives along a fixed direction."""
+    entry = TABLE[name]
+
+    def check(case):
+        inputs = leaves(case)
+        random = np.random.default_rng(0)
+        direction = [like(x, normal(random, x)) for x in inputs]
+
+        def along(*inputs):
+            """The first derivative along the direction, of each result's sum."""
+            results = [y for y in inexact_results(apply(call, case, inputs)) if y.requires_grad]
+            if not results:
+                return [wg.sum(wg.real(x) * 0.0) for x in inputs]
+            gradients = wg.autograd.grad(
+                results,
+                inputs,
+                [wg.full_like(y, 0.75) for y in results],
+                create_graph=True,
+                materialize_grads=True,
+            )
+            return [g * t for g, t in zip(gradients, direction, strict=True)]
+
+        if inputs:
+            call = function(name, entry)
+            if any(y.requires_grad for y in along(*inputs)):
+                gradgradcheck(along, inputs, fast_mode=True)
+
+    check_examples(6, check, getattr(entry, kind))
+
+
+def normal(random, x):
+    array = random.standard_normal(x.shape)
+    return array + 1j * random.standard_normal(x.shape) if x.dtype.complex else np.asarray(array)

@@ -43,11 +43,8 @@ CREATION: list[tuple[type[Exception], str, Call]] = [
     (ValueError, "no device 'nowhere'; it has", lambda: wg.zeros(2, device="nowhere")),
     (TypeError, "full takes a number or a Tensor of no axes, not str", lambda: wg.full(2, "a")),
     (TypeError, "full_like takes a number or a Tensor", lambda: wg.full_like(f(2), "a")),
-    (
-        TypeError,
-        "full: a complex floating value does not fit",
-        lambda: wg.full(2, 1j, dtype=wg.float32),
-    ),
+    (TypeError, "full: a complex floating value does not fit",
+     lambda: wg.full(2, 1j, dtype=wg.float32)),
     (TypeError, "full_like: a complex floating value does not", lambda: wg.full_like(f(2), 1j)),
     (TypeError, "not int; convert it with", lambda: wg.empty_like(3)),
     (TypeError, "not list; convert it with", lambda: wg.zeros_like([1])),
@@ -62,16 +59,10 @@ CREATION: list[tuple[type[Exception], str, Call]] = [
     (TypeError, "asarray takes numbers.*object", lambda: wg.asarray(object())),
     (ValueError, "asarray: the sequences differ in length", lambda: wg.asarray([[1], [1, 2]])),
     (TypeError, "complex numbers in float32", lambda: wg.asarray(1j, dtype=wg.float32)),
-    (
-        OverflowError,
-        "asarray: .*300 out of bounds for int8",
-        lambda: wg.asarray([1, 300], dtype=wg.int8),
-    ),
-    (
-        OverflowError,
-        "asarray: .*-1 out of bounds for uint8",
-        lambda: wg.asarray(-1, dtype=wg.uint8),
-    ),
+    (OverflowError, "asarray: .*300 out of bounds for int8",
+     lambda: wg.asarray([1, 300], dtype=wg.int8)),
+    (OverflowError, "asarray: .*-1 out of bounds for uint8",
+     lambda: wg.asarray(-1, dtype=wg.uint8)),
     (ValueError, r"meshgrid takes vectors.*\(2, 2\)", lambda: wg.meshgrid(f(2, 2), f(2))),
     (ValueError, "meshgrid: indexing is", lambda: wg.meshgrid(f(2), indexing="ab")),
     (ValueError, r"tril needs two axes.*\(3,\)", lambda: wg.tril(f(3))),
@@ -83,12 +74,9 @@ CREATION: list[tuple[type[Exception], str, Call]] = [
     (TypeError, "NumPy array", lambda: wg.from_numpy([1.0])),  # type: ignore[arg-type]
     (TypeError, "from_dlpack takes.*not int", lambda: wg.from_dlpack(3)),
     (TypeError, "has no derivative rule", lambda: elementwise()(lambda x: x)),
-    (
-        TypeError,
-        r"asks for \('y',\).*has \('x',\) and out",
-        lambda: elementwise(x=lambda xp, g, y: y)(lambda x: x),
-    ),
-]
+    (TypeError, r"asks for \('y',\).*has \('x',\) and out",
+     lambda: elementwise(x=lambda xp, g, y: y)(lambda x: x)),
+]  # fmt: skip
 
 DATA_TYPE: list[tuple[type[Exception], str, Call]] = [
     (TypeError, "'foo' is no data type", lambda: wg.astype(f(2), "foo")),
@@ -114,11 +102,8 @@ INDEXING: list[tuple[type[Exception], str, Call]] = [
     (ValueError, "needs indices of 2 axes", lambda: wg.take_along_axis(f(3, 3), i(2), axis=0)),
     (TypeError, "integer dtype", lambda: wg.take_along_axis(f(3, 3), f(3, 3), axis=0)),
     (IndexError, "take_along_axis: axis 2", lambda: wg.take_along_axis(f(3, 3), i(3, 3), axis=2)),
-    (
-        ValueError,
-        r"\(2, 2\) do not broadcast against an array of shape \(3, 3\)",
-        lambda: wg.take_along_axis(f(3, 3), i(2, 2), axis=0),
-    ),
+    (ValueError, r"\(2, 2\) do not broadcast against an array of shape \(3, 3\)",
+     lambda: wg.take_along_axis(f(3, 3), i(2, 2), axis=0)),
     (IndexError, r"\w", lambda: f(3)[5]),
     (IndexError, r"\w", lambda: f(3)[0, 0]),
     (IndexError, r"\w", lambda: f(3)[0.5]),
@@ -126,16 +111,13 @@ INDEXING: list[tuple[type[Exception], str, Call]] = [
     (IndexError, r"\w", lambda: f(3)[f(3)]),
     (IndexError, r"\w", lambda: f(3)[b(2)]),
     (ValueError, "step", lambda: f(3)[::0]),
-]
+]  # fmt: skip
 
 LINEAR_ALGEBRA: list[tuple[type[Exception], str, Call]] = [
     (ValueError, r"matmul of shapes \(\) and \(2,\)", lambda: wg.matmul(f(), f(2))),
     (ValueError, r"matmul of shapes \(2, 3\) and", lambda: f(2, 3) @ f(2, 3)),
-    (
-        ValueError,
-        r"matmul: stacks of the shapes \(2,\) and \(4,\)",
-        lambda: wg.matmul(f(2, 2, 3), f(4, 3, 2)),
-    ),
+    (ValueError, r"matmul: stacks of the shapes \(2,\) and \(4,\)",
+     lambda: wg.matmul(f(2, 2, 3), f(4, 3, 2))),
     (TypeError, r"\w", lambda: f(2) @ 3),
     (ValueError, "matrix_transpose needs two axes", lambda: wg.matrix_transpose(f(2))),
     (ValueError, "lengths differ", lambda: wg.tensordot(f(2, 3), f(2, 3), axes=1)),
@@ -147,18 +129,15 @@ LINEAR_ALGEBRA: list[tuple[type[Exception], str, Call]] = [
     (ValueError, "vecdot: stacks of the shapes", lambda: wg.vecdot(f(2, 3), f(3, 3))),
     (IndexError, "vecdot: axis 1", lambda: wg.vecdot(f(2), f(2), axis=1)),
     (TypeError, "a real number as ord, not 1j", lambda: wg.linalg.vector_norm(f(3), ord=1j)),
-    (
-        TypeError,
-        r"one number as ord, and was given an array of shape \(2,\)",
-        lambda: wg.linalg.vector_norm(f(3), ord=f(2)),
-    ),
+    (TypeError, r"one number as ord, and was given an array of shape \(2,\)",
+     lambda: wg.linalg.vector_norm(f(3), ord=f(2))),
     (TypeError, "a real number as ord, not ", lambda: wg.linalg.vector_norm(f(3), ord=c())),
     (
         NotImplementedError,
         r"qr with mode='complete' of a matrix with more rows \(3\) than columns \(2\)",
         lambda: wg.func.jvp(lambda x: wg.linalg.qr(x, mode="complete"), (f(3, 2),), (f(3, 2),)),
     ),
-]
+]  # fmt: skip
 
 MANIPULATION: list[tuple[type[Exception], str, Call]] = [
     (ValueError, "concat needs at least one", lambda: wg.concat([])),
@@ -209,17 +188,14 @@ SEARCHING_SORTING_SETS: list[tuple[type[Exception], str, Call]] = [
     (TypeError, "integer dtype", lambda: wg.searchsorted(f(2), f(2), sorter=f(2))),
     (ValueError, "a sorter has the shape", lambda: wg.searchsorted(f(2), f(2), sorter=i(3))),
     (TypeError, "dtype bool, not float32", lambda: wg.where(f(2), f(2), f(2))),
-    (
-        ValueError,
-        r"where: the shapes \(2,\) and \(3,\) and \(2,\) do not broadcast",
-        lambda: wg.where(b(2), f(3), f(2)),
-    ),
+    (ValueError, r"where: the shapes \(2,\) and \(3,\) and \(2,\) do not broadcast",
+     lambda: wg.where(b(2), f(3), f(2))),
     (TypeError, "isin takes", lambda: wg.isin(f(2), "a")),
     (TypeError, "unique_all takes", lambda: wg.unique_all(3)),
     (TypeError, "unique_values takes", lambda: wg.unique_values("a")),
     (IndexError, "sort: axis 1", lambda: wg.sort(f(3), axis=1)),
     (IndexError, "argsort: axis 1", lambda: wg.argsort(f(3), axis=1)),
-]
+]  # fmt: skip
 
 STATISTICAL: list[tuple[type[Exception], str, Call]] = [
     *[

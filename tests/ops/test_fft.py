@@ -10,27 +10,6 @@ import wengert as wg
 from tests.ops.cases import tensor
 from wengert.testing.problem import values
 
-NORMS = ("backward", "ortho", "forward")
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 8])
-@pytest.mark.parametrize("norm", NORMS)
-def test_each_is_undone_by_its_inverse(n, norm, backend):
-    """Also Hermitian signals: what their half says is all there is."""
-    random = np.random.default_rng(n)
-    real = tensor(random.standard_normal((2, n)))
-    whole = tensor(random.standard_normal((n, 2)) + 1j * random.standard_normal((n, 2)))
-    fft = wg.fft
-
-    def same(back, x):
-        np.testing.assert_allclose(values(back), values(x), rtol=0, atol=1e-12)
-
-    same(fft.ifft(fft.fft(whole, axis=0, norm=norm), axis=0, norm=norm), whole)
-    same(fft.ifftn(fft.fftn(whole, norm=norm), norm=norm), whole)
-    same(fft.irfft(fft.rfft(real, norm=norm), n=n, norm=norm), real)
-    same(fft.irfftn(fft.rfftn(real, norm=norm), s=(2, n), norm=norm), real)
-    same(fft.hfft(fft.ihfft(real, norm=norm), n=n, norm=norm), real)
-
 
 def test_imaginary_parts_that_no_real_signal_has_are_ignored(backend):
     z = np.asarray([1 + 5j, 2 - 1j, 3 + 7j])

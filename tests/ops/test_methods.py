@@ -97,26 +97,6 @@ def test_as_pytorch(name: str) -> None:
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("name", LIKE_NUMPY | LIKE_PYTORCH)
-def test_tracked_in_every_mode(name: str) -> None:
-    array, call = (LIKE_NUMPY | LIKE_PYTORCH)[name]
-    function = call
-    if name == "type_as":  # it goes through float32, whose steps differences cannot take
-        function = lambda x: x.type_as(x.to(wg.complex128))
-    wg.testing.gradcheck(function, (wg.asarray(array, requires_grad=True),), check_forward_ad=True)
-    wg.testing.gradgradcheck(function, (wg.asarray(array, requires_grad=True),))
-
-
-@pytest.mark.whole
-@pytest.mark.parametrize("name", LIKE_NUMPY | LIKE_PYTORCH)
-def test_compiled(name: str) -> None:
-    array, call = (LIKE_NUMPY | LIKE_PYTORCH)[name]
-    compiled = wg.compile(call)
-    x = wg.asarray(array)
-    for _ in range(2):
-        np.testing.assert_array_equal(compiled(x).numpy(), call(x).numpy())
-
-
 def test_questions(backend: Backend) -> None:
     x = wg.asarray(CUBE)
     assert (x.numel(), x.nelement(), x.dim(), x.ndimension()) == (24, 24, 3, 3)
@@ -142,11 +122,6 @@ def test_conversions(backend: Backend) -> None:
     np.testing.assert_array_equal(x.grad.numpy(), np.ones_like(SQUARE))
 
 
-def test_a_gpu_is_asked_of_a_library_that_has_one() -> None:
-    with pytest.raises(ValueError, match=r"numpy has no device 'cuda:1'.*to_backend\(\"cupy\"\)"):
-        wg.asarray(SQUARE).cuda(1)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -159,6 +134,9 @@ def test_a_gpu_is_asked_of_a_library_that_has_one() -> None:
         (lambda x: x[None].t(), "x.mT"),
         (lambda x: x.squeeze(0), "cannot be squeezed"),
         (lambda x: x.flatten("F"), "an axis is an integer"),
+        (lambda x: x.flatten(1, 0), "start_dim=1 cannot come after end_dim=0"),
+        (lambda x: x.cuda(1), "numpy has no device 'cuda:1'"),
+        (lambda x: x.cuda(1), 'to_backend("cupy")'),
         (lambda x: x.expand(3, -1, 3, 3), "cannot be expanded"),
         (lambda x: x.expand(3), "cannot be expanded"),
         (lambda x: x.diagonal(0, 1, 1), "one axis"),
@@ -176,7 +154,7 @@ def test_a_gpu_is_asked_of_a_library_that_has_one() -> None:
     ],
 )
 def test_what_has_two_meanings_or_none_is_refused(call: Any, message: str) -> None:
-    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
+    with pytest.raises((RuntimeError, TypeError, ValueError), match=re.escape(message)):
         call(wg.asarray(SQUARE))
 
 
@@ -189,11 +167,6 @@ def test_a_divisor_that_is_named_is_taken() -> None:
     np.testing.assert_allclose(x.std(0, correction=0, keepdims=True).numpy(), [SQUARE.std(0)])
     np.testing.assert_allclose(x.var(0, keepdim=True).numpy(), [SQUARE.var(0, ddof=1)])
     assert x.max().item() == SQUARE.max() and x.min(keepdims=True).shape == (1, 1)
-
-
-def test_axes_to_flatten_come_in_order() -> None:
-    with pytest.raises(RuntimeError, match="start_dim=1 cannot come after end_dim=0"):
-        wg.asarray(SQUARE).flatten(1, 0)
 
 
 # -- wrong names -----------------------------------------------------------------------------------
@@ -230,15 +203,6 @@ def test_special_functions_are_told() -> None:
     walk([(name,) for name in {*wg.special.__all__} - {*dir(wg)}], check, whole=True)
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"), [("digama", "; did you mean 'digamma'?"), ("nothing", ""), ("_nothing", "")]
-)
-def test_special_functions_have_names_alike(name: str, hint: str) -> None:
-    with pytest.raises(AttributeError) as told:
-        getattr(wg.special, name)
-    assert str(told.value) == f"module 'wengert.special' has no attribute {name!r}{hint}"
-
-
 def test_methods_of_others_are_told() -> None:
     x = wg.asarray(SQUARE)
 
@@ -268,45 +232,32 @@ def test_what_a_room_gives_or_two_rooms_refuse_is_listed_by_what_is_there() -> N
         restore()
 
 
-#: What PyTorch has, and NumPy has not.
-PYTORCHS = (
-    "addmm bmm cat chunk clamp clamp_max clamp_min detach digamma div eq erfinv expand_as gather "
-    "ge gt index_select inverse is_floating_point is_tensor le lerp lgamma logdet lt masked_select "
-    "mm movedim mul mv narrow ne neg numel permute pinverse repeat_interleave rsqrt scatter "
-    "scatter_add sgn sigmoid std_mean sub swapdims t take_along_dim topk unbind unflatten "
-    "unsqueeze var_mean view_as_real "
-    "H abs_ bfloat16 byte cfloat char clamp_ clip_ contiguous detach_ exp_ get_device index_add "
-    "index_add_ index_fill is_contiguous is_cuda is_sparse log_ logsumexp mH masked_fill_ neg_ "
-    "new_empty new_full new_ones new_tensor new_zeros normal_ pin_memory pow_ random_ "
-    "register_backward_hook relu_ resize_ scatter_ scatter_add_ share_memory_ sigmoid_ sqrt_ "
-    "squeeze_ stride tril_ triu_ uniform_ unsqueeze_"
-    " FloatTensor LongTensor Variable cuda device double float half int jit long mps multinomial"
-    " randn_like short utils accelerator bincount bucketize ByteTensor diag_embed dist"
-    " distributions DoubleTensor dtype Generator ger is_complex preserve_format range"
-    " set_deterministic Size sparse sparse_coo_tensor new"
-)
-
-
-JAXS = (
-    "block_until_ready cond custom_jvp device_put fori_loop lax pmap scan stop_gradient tree_map "
-    "while_loop"
-)
-
-
+@pytest.mark.oracle
 def test_the_names_of_others_are_theirs() -> None:
-    places: Any = np, np.linalg, np.fft, np.random, np.ndarray
-    numpys = {name for place in places for name in dir(place)}
-    numpys.add("row_stack")  # until NumPy 2.5
-    theirs = {*PYTORCHS.split(), *JAXS.split()}
-    assert {*HINTS["wengert"], *HINTS["Tensor"]} - numpys <= theirs
-    missing = {name for name in PYTORCHS.split() if name not in HINTS["wengert"] | HINTS["Tensor"]}
-    assert missing == set()
+    jax, torch = map(pytest.importorskip, ("jax", "torch"))
+    places: Any = [np, np.linalg, np.fft, np.random, np.ndarray, jax, jax.lax, jax.tree_util]
+    places += [torch, torch.Tensor, torch.autograd, torch.nn.Module]
+    theirs = {name for place in places for name in dir(place)}
+    theirs |= {"row_stack", "set_deterministic"}  # of earlier releases
+    assert {*HINTS["wengert"], *HINTS["Tensor"]} <= theirs
 
 
-def test_a_name_that_nobody_has() -> None:
-    for name in ("_nothing", "__nothing__"):
-        with pytest.raises(AttributeError, match=f"^module 'wengert' has no attribute '{name}'$"):
-            getattr(wg, name)
+@pytest.mark.parametrize(
+    ("place", "name", "hint"),
+    [
+        ("wengert", "_nothing", ""),
+        ("wengert", "__nothing__", ""),
+        ("wengert", "qqqq", ""),
+        ("wengert", "summ", "; did you mean 'sum'?"),
+        ("wengert.special", "digama", "; did you mean 'digamma'?"),
+        ("wengert.special", "nothing", ""),
+        ("wengert.special", "_nothing", ""),
+    ],
+)
+def test_a_name_that_nobody_has(place: str, name: str, hint: str) -> None:
+    with pytest.raises(AttributeError) as told:
+        getattr(importlib.import_module(place), name)
+    assert str(told.value) == f"module {place!r} has no attribute {name!r}{hint}"
 
 
 def test_the_names_at_import_are_those_of_the_tables() -> None:
@@ -324,15 +275,6 @@ def test_a_name_that_is_near_is_said_once(capfd: pytest.CaptureFixture[str]) -> 
         wg.summ  # noqa: B018
     sys.__excepthook__(error.type, error.value, error.tb)
     assert capfd.readouterr().err.lower().count("did you mean") == 1
-
-
-def test_standard_s_name_is_said() -> None:
-    with pytest.raises(AttributeError, match=r"use wg\.concat, the Array API standard's name"):
-        wg.cat  # noqa: B018
-    with pytest.raises(AttributeError, match=r"no attribute 'summ'; did you mean 'sum'\?"):
-        wg.summ  # noqa: B018
-    with pytest.raises(AttributeError, match=r"no attribute 'qqqq'$"):
-        wg.qqqq  # noqa: B018
 
 
 def test_type_checkers_see_what_is_attached() -> None:

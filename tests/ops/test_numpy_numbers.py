@@ -29,11 +29,6 @@ def numbers(value: Any) -> Any:
     return type(value) if type(value) in NUMPY else None
 
 
-#: What constructors and transforms need, beside sizes, which are 2.
-NEEDED: dict[str, Any] = {
-    "dataset": range(4), "data_source": range(4), "sampler": range(4), "lengths": [1, 3],
-    "datasets": [range(4)], "function": wg.sum, "unflattened_size": (2, 1),
-}  # fmt: skip
 #: Calls that fail with Python's number: why.
 APART: dict[tuple[str, str], str] = {
     ("x.max", "axis"): "PyTorch gives indices, too",
@@ -41,28 +36,16 @@ APART: dict[tuple[str, str], str] = {
 }
 
 
-#: Rooms of functions of other objects.
-OTHERS = {
-    f"{room}.{name}": getattr(space, name)
-    for room, space in (("data", wg.data), ("func", wg.func))
-    for name in space.__all__
-    if name not in ("TreeDef", "functional_call", "jvp", "linearize", "vjp")  # flags alone
-    and any(
-        numbers(about.default) or "int" in str(about.annotation)
-        for about in parameters(getattr(space, name)).values()
-    )
-}
-
-
 def made(name: str) -> tuple[Any, dict[str, Any]]:
-    """A public function, and arguments with which it works."""
-    if name in FUNCTIONS and not name.startswith(("nn.", "optim.")):
+    """A public function, and arguments with which it works; of constructors sizes, which are 2."""
+    function = FUNCTIONS[name]
+    if not name.startswith(("nn.", "optim.")):
         given = arguments(name)
-        return FUNCTIONS[name], {
+        return function, {
             k: wg.asarray(x) if isinstance(x, np.ndarray) else x for k, x in given.items()
         }
-    function = OTHERS.get(name) or FUNCTIONS[name]
-    needed = NEEDED | {"params": [wg.zeros((2, 2), requires_grad=True)]}
+    needed: dict[str, Any] = {"unflattened_size": (2, 1)}
+    needed["params"] = [wg.zeros((2, 2), requires_grad=True)]
     if name.startswith("nn.Transformer") and not name.endswith("Layer"):
         kind = getattr(wg.nn, f"{name[3:]}Layer")
         needed |= dict.fromkeys(("encoder_layer", "decoder_layer"), kind(2, 2))
@@ -77,24 +60,17 @@ def told(name: str, given: dict[str, Any]) -> str:
     """What a call gives, or the error."""
     wg.manual_seed(0)
     try:
-        if name in FUNCTIONS:
-            out = call(name, given)
-        else:
-            out = OTHERS[name](**given)
-            if name.startswith("func."):
-                out = out(wg.asarray([0.5, 2.0]))
-            elif name != "data.random_split":
-                out = list(out)
+        out = call(name, given)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     # What a layer was given is shown as it was given.
-    plain = isinstance(out, wg.nn.Module | wg.optim.Optimizer | list)
-    return type(out).__name__ if plain and name != "data.RandomSampler" else repr(out)
+    plain = isinstance(out, wg.nn.Module | wg.optim.Optimizer)
+    return type(out).__name__ if plain else repr(out)
 
 
 def walk() -> tuple[int, list[str]]:
     seen, wrong = 0, []
-    for name in (*FUNCTIONS, *OTHERS):
+    for name in FUNCTIONS:
         function, given = made(name)
         for parameter, about in parameters(function).items():
             value = given.get(parameter, about.default)

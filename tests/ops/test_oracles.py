@@ -1,24 +1,18 @@
 """First and second derivatives of every primitive against PyTorch's and JAX's."""
 
-from functools import reduce
+from contextlib import suppress
+from functools import cache, reduce
 
 import numpy as np
 import pytest
 from hypothesis import reject
 
 import wengert as wg
-from tests.catalogue.table import TABLE
+from tests.catalogue.table import TABLE, TRACKED
 from tests.ops.cases import apply, check_examples, function, inexact_results, is_variable, leaves
 from wengert.testing.problem import values
 
 pytestmark = pytest.mark.oracle
-
-TRACKED = [
-    (name, kind)
-    for name, entry in sorted(TABLE.items())
-    if entry.tracked and entry.order
-    for kind in entry.kinds()
-]
 EXAMPLES = {"torch": 8, "jax": 1}
 
 
@@ -147,54 +141,46 @@ def compare(name, entry, case, theirs):
             )
 
 
-def row(oracle, name, kind):
-    """A primitive's row, where the oracle can be asked about it."""
+@cache
+def oracle(library, name):
+    """An oracle's function for a row: by its own name, in the first module that has it; or None."""
     entry = TABLE[name]
-    if f"{oracle}-{kind}" in entry.differs:
-        pytest.skip(entry.differs[f"{oracle}-{kind}"])
-    return entry
+    call = getattr(entry, library)
+    if call is None or isinstance(call, str):
+        if library == "torch":
+            torch = pytest.importorskip("torch")
+            homes = pytest.importorskip("array_api_compat.torch"), torch, torch.special
+        else:
+            jax = pytest.importorskip("jax")
+            homes = jax.numpy, jax.nn, jax.scipy, jax.scipy.special
+        for home in homes:
+            with suppress(AttributeError):
+                return reduce(getattr, (call or name).split("."), home)
+    return call or None
 
 
-def lookup(name, homes):
-    """An oracle's function by its dotted name, in the first of its modules that has it."""
-    for home in homes:
-        try:
-            return reduce(getattr, name.split("."), home)
-        except AttributeError:
-            continue
-    return None
+def check_row(library, name, kind, answer):
+    entry = TABLE[name]
+    if f"{library}-{kind}" in entry.differs:
+        pytest.skip(entry.differs[f"{library}-{kind}"])
+    call = oracle(library, name)
+    if not call:
+        pytest.skip(f"{library} has no {name}")
+
+    def check(case):
+        if case.inexact():
+            compare(name, entry, case, answer(call, case))
+
+    check_examples(EXAMPLES[library], check, getattr(entry, kind))
 
 
 @pytest.mark.parametrize(("name", "kind"), TRACKED)
 def test_derivatives_are_pytorchs(name, kind):
-    torch = pytest.importorskip("torch")
-    entry = row("torch", name, kind)
-    call = entry.torch
-    if call is None or isinstance(call, str):
-        compat = pytest.importorskip("array_api_compat.torch")
-        call = lookup(entry.torch or name, [compat, torch])
-    if not call:
-        pytest.skip(f"PyTorch has no {name}")
-
-    def check(case):
-        if case.inexact():
-            compare(name, entry, case, pytorch(call, case))
-
-    check_examples(EXAMPLES["torch"], check, getattr(entry, kind))
+    pytest.importorskip("torch")
+    check_row("torch", name, kind, pytorch)
 
 
 @pytest.mark.parametrize(("name", "kind"), TRACKED)
 def test_derivatives_are_jaxs(name, kind):
-    jax = pytest.importorskip("jax")
-    entry = row("jax", name, kind)
-    call = entry.jax
-    if call is None or isinstance(call, str):
-        call = lookup(entry.jax or name, [jax.numpy, jax.nn, jax.scipy])
-    if not call:
-        pytest.skip(f"JAX has no {name}")
-
-    def check(case):
-        if case.inexact():
-            compare(name, entry, case, google(call, case))
-
-    check_examples(EXAMPLES["jax"], check, getattr(entry, kind))
+    pytest.importorskip("jax")
+    check_row("jax", name, kind, google)

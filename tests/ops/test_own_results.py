@@ -18,7 +18,6 @@ pytestmark = [
 
 #: Functions of a 3 x 3 matrix x and a vector v of three that do nothing, or nearly so.
 CASES = {
-    "abs": lambda x, v: wg.abs(x),
     "astype": lambda x, v: wg.astype(x, x.dtype),
     "asarray of copy=True": lambda x, v: wg.asarray(x, copy=True),
     "at.add": lambda x, v: wg.at(x)[[]].add(1.0),
@@ -27,18 +26,11 @@ CASES = {
     "at.multiply": lambda x, v: wg.at(x)[0:0].multiply(1.0),
     "at.power": lambda x, v: wg.at(x)[0:0].power(1.0),
     "at.set": lambda x, v: wg.at(x)[0:0].set(1.0),
-    "broadcast_arrays": lambda x, v: wg.broadcast_arrays(x)[0],
-    "broadcast_arrays of one shape": lambda x, v: wg.broadcast_arrays(x, x)[1],
-    "broadcast_to": lambda x, v: wg.broadcast_to(x, (3, 3)),
     "checkpoint": lambda x, v: wg.checkpoint(lambda h: h, x),
     "checkpoint of a pair": lambda x, v: wg.checkpoint(lambda h, k: [k, {"h": h}], v, x)[0],
     "checkpoint of a dict": lambda x, v: wg.checkpoint(lambda h: h["x"], {"x": x}),
     "checkpoint_sequential": lambda x, v: wg.checkpoint_sequential([lambda h: h], 1, x),
-    "clip": lambda x, v: wg.clip(x),
-    "clone": lambda x, v: wg.clone(x),
-    "concat": lambda x, v: wg.concat([x]),
     "concat of axis=None": lambda x, v: wg.concat([v], axis=None),
-    "conj": lambda x, v: wg.conj(x),
     "cumulative_prod": lambda x, v: wg.cumulative_prod(x[:1], axis=0),
     "cumulative_sum": lambda x, v: wg.cumulative_sum(x[:1], axis=0),
     "detach": lambda x, v: x.detach(),
@@ -59,35 +51,27 @@ CASES = {
     "ifftshift": lambda x, v: wg.fft.ifftshift(x, axes=()),
     "jvp": lambda x, v: wg.jvp(lambda h: h, (x,), (x,))[0],
     "jvp's tangent": lambda x, v: wg.jvp(lambda h: h, (v,), (x[0],))[1],
-    "leaky_relu": lambda x, v: F.leaky_relu(x, 1.0),
     "logsumexp": lambda x, v: wg.logsumexp(x, axis=()),
-    "matrix_power": lambda x, v: wg.linalg.matrix_power(x, 1),
     "max": lambda x, v: wg.max(x, axis=()),
     "mean": lambda x, v: wg.mean(x, axis=()),
     "median": lambda x, v: wg.median(x, axis=()),
     "meshgrid": lambda x, v: wg.meshgrid(v)[0],
     "min": lambda x, v: wg.min(x, axis=()),
     "moveaxis": lambda x, v: wg.moveaxis(x, 0, 0),
-    "pad": lambda x, v: wg.pad(x, 0),
     **{
         f"pad by {mode}": lambda x, v, mode=mode: wg.pad(x, (0, 0), mode=mode)
         for mode in ("edge", "wrap", "reflect", "symmetric")
     },
     "Parameter": lambda x, v: nn.Parameter(x.detach(), requires_grad=False) + 0 * x,
     "permute_dims": lambda x, v: wg.permute_dims(x, (0, 1)),
-    "positive": lambda x, v: +x,
     "power": lambda x, v: x**1,
     "prod": lambda x, v: wg.prod(x, axis=()),
     "quantile": lambda x, v: wg.quantile(x[None], 0.5, axis=0),
-    "real": lambda x, v: wg.real(x),
     "repeat": lambda x, v: wg.repeat(x, 1, axis=0),
-    "reshape": lambda x, v: wg.reshape(x, (3, 3)),
-    "roll": lambda x, v: wg.roll(x, 0),
     "roll along no axes": lambda x, v: wg.roll(x, (), axis=()),
     "round": lambda x, v: wg.round(wg.astype(x, wg.int64)),
     "sort": lambda x, v: wg.sort(v),
     "squeeze": lambda x, v: wg.squeeze(x, axis=()),
-    "stack": lambda x, v: wg.stack([v]),
     "sum": lambda x, v: wg.sum(x, axis=()),
     "take": lambda x, v: wg.take(x, wg.asarray([0, 1, 2]), axis=0),
     "tile": lambda x, v: wg.tile(x, ()),
@@ -98,19 +82,14 @@ CASES = {
     "vjp": lambda x, v: wg.vjp(lambda h: h, x)[0],
     "vjp's pull": lambda x, v: wg.vjp(lambda h: h, x[0])[1](v)[0],
     "where": lambda x, v: wg.where(x > -1, x, x),
-    "x.real": lambda x, v: x.real,
     "x[...]": lambda x, v: x[...],
     "x[()]": lambda x, v: x[()],
     "x[:]": lambda x, v: x[:],
     "x.flatten": lambda x, v: v.flatten(),
-    "x.ravel": lambda x, v: v.ravel(),
-    "x.view": lambda x, v: x.view(3, 3),
-    "x.squeeze": lambda x, v: x.squeeze(),
     "x.expand": lambda x, v: x.expand(3, 3),
     "x.permute": lambda x, v: x.permute(0, 1),
     "x.t": lambda x, v: v.t(),
     "x.swapaxes": lambda x, v: x.swapaxes(0, 0),
-    "x.copy": lambda x, v: x.copy(),
 }
 
 #: What gives back its argument by contract, as in NumPy and PyTorch.
@@ -129,50 +108,19 @@ THEMSELVES = {
 }
 
 
-def values(x):
-    return np.asarray(x.detach().numpy())
+def test_a_call_that_does_nothing_gives_another_tensor(backend):
+    """With an array of its own: changes in place make new arrays, as `test_aliases` shows."""
 
-
-def arguments(tracked):
-    root = wg.asarray(np.arange(1.0, 10.0).reshape(3, 3) / 4, requires_grad=tracked)
-    x = root * 1
-    return root, x, root[1] * 1
-
-
-def checked(call, root, x, v):
-    """The changes in place of the result and of the arguments, and what the other has after."""
-    for given in (x, v):
-        before = values(given)
-        y = call(x, v)
-        assert y is not x and y is not v
-        y += 1
-        np.testing.assert_array_equal(values(given), before)
-        y = call(x, v)
-        before = values(y)
-        given *= 2
-        np.testing.assert_array_equal(values(y), before)
-        given *= 0.5
-
-
-def test_a_change_of_the_one_is_none_of_the_other(backend):
     def check(_, call):
         for tracked in (False, True):
-            checked(call, *arguments(tracked))
-        # The gradient is what it is without a change, whichever is changed.
-        gradients = []
-        for changed in ("nothing", "result", "arguments"):
-            root, x, v = arguments(True)
+            root = wg.asarray(np.arange(1.0, 10.0).reshape(3, 3) / 4, requires_grad=tracked)
+            x, v = root * 1, root[1] * 1
             y = call(x, v)
-            kept = (x * x).sum() + (v * v).sum() + (y * y).sum()
-            if changed == "result":
-                y *= 3
-            if changed == "arguments":
-                x *= 3
-                v *= 3
-            kept.backward()
-            gradients.append(values(root.grad))
-        np.testing.assert_array_equal(gradients[0], gradients[1])
-        np.testing.assert_array_equal(gradients[0], gradients[2])
+            assert y is not x and y is not v
+            before, old = x.detach().numpy(), v.detach().numpy()
+            y += 1
+            np.testing.assert_array_equal(x.detach().numpy(), before)
+            np.testing.assert_array_equal(v.detach().numpy(), old)
 
     walk(CASES.items(), check, backend=backend.name)
 

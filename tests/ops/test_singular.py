@@ -27,7 +27,7 @@ NAMES = sorted(
     if name not in ("sharp", "slope_of_pow", "binary_cross_entropy")  # which raises outside [0, 1]
 )
 #: The mean of the sides' second derivatives, which differ: the slope is continuous, with a kink.
-KINKS = {"i1e", "softsign"}
+KINKS = {"i1e"}
 
 #: At x = 0 these are 0 by convention also outside the logarithm's domain, which is left of this.
 OUTSIDE = {"xlogy": 0.0, "xlog1py": -1.0}

@@ -9,11 +9,13 @@ from hypothesis.errors import NoSuchExample
 
 import wengert as wg
 import wengert.optim
-from tests.catalogue.table import TABLE
-from tests.ops.cases import apply, function, inexact_results, leaves
+from tests.catalogue.table import TABLE, TRACKED
+from tests.ops.cases import apply, check_examples, function, inexact_results, leaves
+from tests.ops.watching import watched
 from tests.walking import walk
 from wengert.backends import namespaces
 from wengert.backends.backend import composites
+from wengert.compiler.facts import facts_of
 from wengert.interpreters.duals import declared
 from wengert.tape.primitive import NOT_IMPLEMENTED, PRIMITIVES, UNDEFINED, ZERO
 from wengert.tape.sweep import ancestors
@@ -95,3 +97,24 @@ def test_declarations_behave_differently():
     out = wg.nextafter(x, 2 * x)
     with pytest.raises(NotImplementedError, match=r"nextafter.*not defined"):
         wg.autograd.grad(out, x, wg.ones_like(x))
+
+
+def test_primitives_that_move_elements():
+    """A program takes a constant that they move for the same constant."""
+
+    def check(name, kind):
+        calls = []
+        see = lambda call: calls.append(call) if call.primitive.name == name else None
+
+        def moves(case):
+            with watched(see):
+                apply(function(name, TABLE[name]), case, leaves(case))
+
+        check_examples(8, moves, getattr(TABLE[name], kind))
+        for call in calls:
+            arrays = [x for x in call.inputs if hasattr(x, "dtype") and x.dtype.kind in "fc"]
+            for result in call.results:
+                assert np.isin(result, np.concatenate([*map(np.ravel, arrays)])).all()
+
+    with wg.use_backend("numpy"):
+        walk([row for row in TRACKED if facts_of(PRIMITIVES[row[0]]).moves], check, whole=True)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from tests.catalogue.table import TABLE
+from tests.catalogue.table import ROWS, TABLE
 from tests.ops.cases import (
     SCALE,
     apply,
@@ -18,7 +18,6 @@ from tests.ops.cases import (
 from wengert.testing.conduct import check_precision
 from wengert.testing.problem import values
 
-ROWS = [(name, kind) for name, entry in sorted(TABLE.items()) for kind in entry.kinds()]
 EXAMPLES = {"numpy": 15, "array_api_strict": 4, "torch": 5, "jax": 1, "dask": 1, "cupy": 4}
 
 

@@ -5,7 +5,23 @@ from typing import Any
 import numpy as np
 
 #: For each optimiser that has PyTorch's options: values, of which tests take all pairs.
+_ADAM: dict[str, tuple[Any, ...]] = {
+    "lr": (0.001, 0.05),
+    "betas": ((0.9, 0.999), (0.7, 0.6)),
+    "eps": (1e-8, 0.1),
+    "weight_decay": (0, 0.2),
+    "amsgrad": (False, True),
+}
 OPTIONS: dict[str, dict[str, tuple[Any, ...]]] = {
+    "SGD": {
+        "lr": (0.1, 0.02),
+        "momentum": (0, 0.8),
+        "dampening": (0.3, 0),
+        "weight_decay": (0, 0.2),
+        "nesterov": (False, True),
+    },
+    "Adam": _ADAM | {"decoupled_weight_decay": (False, True)},
+    "AdamW": _ADAM,
     "RMSprop": {
         "lr": (0.01, 0.03),
         "alpha": (0.99, 0.5),
@@ -66,6 +82,11 @@ OPTIONS: dict[str, dict[str, tuple[Any, ...]]] = {
 }
 
 
+def fit(o):
+    """Whether options go together."""
+    return not o.get("nesterov") or "dampening" not in o or (o["momentum"] and not o["dampening"])
+
+
 def prepared(p, g, o):
     """The gradient with weight decay, and the parameter, by the options."""
     if o.get("decoupled_weight_decay"):
@@ -77,6 +98,26 @@ def moments(g, s, o):
     s["exp_avg"] = o["betas"][0] * s.get("exp_avg", 0) + (1 - o["betas"][0]) * g
     s["exp_avg_sq"] = o["betas"][1] * s.get("exp_avg_sq", 0) + (1 - o["betas"][1]) * g**2
     return s["exp_avg"], s["exp_avg_sq"]
+
+
+def sgd(p, g, s, t, o):
+    p, g = prepared(p, g, o)
+    if o["momentum"]:
+        first = "momentum_buffer" not in s
+        s["momentum_buffer"] = b = (
+            g if first else o["momentum"] * s["momentum_buffer"] + (1 - o["dampening"]) * g
+        )
+        g = g + o["momentum"] * b if o["nesterov"] else b
+    return p - o["lr"] * g
+
+
+def adam(p, g, s, t, o):
+    p, g = prepared(p, g, o)
+    m, v = moments(g, s, o)
+    if o["amsgrad"]:
+        s["max_exp_avg_sq"] = v = np.maximum(s.get("max_exp_avg_sq", 0), v)
+    root = np.sqrt(v / (1 - o["betas"][1] ** t)) + o["eps"]
+    return p - o["lr"] * m / (1 - o["betas"][0] ** t) / root
 
 
 def rmsprop(p, g, s, t, o):
@@ -158,6 +199,9 @@ def muon(p, g, s, t, o):
 
 
 RULES = {
+    "SGD": sgd,
+    "Adam": adam,
+    "AdamW": lambda p, g, s, t, o: adam(p, g, s, t, o | {"decoupled_weight_decay": True}),
     "RMSprop": rmsprop,
     "Adagrad": adagrad,
     "Adadelta": adadelta,

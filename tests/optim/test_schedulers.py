@@ -196,27 +196,16 @@ def test_a_compiled_step_steps_the_schedule_too(case: Any, kind: str) -> None:
 
 @pytest.mark.whole
 @pytest.mark.parametrize("case", ALL)
-def test_a_resumed_schedule_goes_on(case: Any) -> None:
-    optimiser = ours()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=UserWarning)
-        scheduler = make(lr_scheduler, optimiser, case)
-        advance(optimiser, scheduler, range(23))
-        saved, state = scheduler.state_dict(), optimiser.state_dict()
-        expected = advance(optimiser, scheduler, range(23, 50))
-        again = ours()
-        other = make(lr_scheduler, again, case)
-        again.load_state_dict(state)
-        wrongs: Any = ({}, {"_last_lr": [0.1]}, {**saved, "last_epochs": 7}, None)
-        if "ReduceLROnPlateau" in case:
-            wrongs = (*wrongs, {**saved, "_last_lr": [0.1]})
-        for wrong in wrongs:
-            before = repr(other.state_dict())
-            with pytest.raises((TypeError, ValueError), match="state"):
-                other.load_state_dict(wrong)
-            assert repr(other.state_dict()) == before
-        other.load_state_dict(json.loads(json.dumps(saved)))  # plain values
-        assert advance(again, other, range(23, 50)) == expected
+def test_a_state_that_does_not_fit_changes_nothing(case: Any) -> None:
+    scheduler = make(lr_scheduler, ours(), case)
+    before, saved = repr(scheduler.state_dict()), scheduler.state_dict()
+    wrongs: Any = ({}, {"_last_lr": [0.1]}, {**saved, "last_epochs": 7}, None)
+    if "ReduceLROnPlateau" in case:
+        wrongs = (*wrongs, {**saved, "_last_lr": [0.1]})
+    for wrong in wrongs:
+        with pytest.raises((TypeError, ValueError), match="state"):
+            scheduler.load_state_dict(wrong)
+        assert repr(scheduler.state_dict()) == before
 
 
 #: Ways to take a run up again.
@@ -231,7 +220,8 @@ def goes_on(case: Any, way: str, done: int) -> bool:
     optimiser = ours()
     scheduler = make(lr_scheduler, optimiser, case)
     advance(optimiser, scheduler, range(done))
-    states = copy.deepcopy((optimiser.state_dict(), scheduler.state_dict()))
+    plain = json.loads(json.dumps(scheduler.state_dict()))
+    states = copy.deepcopy((optimiser.state_dict(), plain))
     expected = advance(optimiser, scheduler, range(done, 50))
     other = ours()
     if way == "optimiser before the schedule is made":
@@ -347,28 +337,6 @@ def test_a_given_epoch(name: str, options: dict[str, Any], epochs: list[float]) 
                 scheduler.step(epoch)
         found, expected = (each.get_last_lr() for each in schedulers)
         np.testing.assert_allclose(found, expected, rtol=1e-12)
-
-
-@pytest.mark.parametrize(("name", "options"), [row[:2] for row in GIVEN])
-def test_a_given_epoch_has_the_rates_that_steps_lead_to(name: str, options: dict[str, Any]) -> None:
-    stepped, given = (getattr(lr_scheduler, name)(ours(), **options) for _ in range(2))
-    for epoch in range(1, 7):
-        stepped.optimizer.step()
-        stepped.step()
-        given.optimizer.step()
-        given.step(epoch)
-        np.testing.assert_allclose(given.get_last_lr(), stepped.get_last_lr(), rtol=1e-12)
-
-
-def test_a_cosine_goes_up_and_down_again() -> None:
-    optimiser = ours()
-    base, least, half = optimiser.param_groups[0]["lr"], 0.01, 5
-    schedule = lr_scheduler.CosineAnnealingLR(optimiser, half, eta_min=least)
-    for t in range(1, 4 * half + 2):
-        optimiser.step()
-        schedule.step()
-        expected = least + (base - least) * (1 + np.cos(np.pi * t / half)) / 2
-        np.testing.assert_allclose(schedule.get_last_lr()[0], expected, rtol=1e-12)
 
 
 def test_a_scheduler_of_ones_own() -> None:

@@ -17,6 +17,7 @@ from tests.scripts import python
 from tests.walking import walk
 from wengert.backends import backend, registry
 from wengert.nn.define import Stored
+from wengert.optim.scheduler import Schedule
 from wengert.tape.primitive import PRIMITIVES, Declared
 
 from .public import public_names
@@ -39,8 +40,14 @@ DERIVATIVES = re.compile(
 )
 #: Settings of Wengert's own, which come from nowhere else.
 OWN = {"manual_seed"}
-#: Modules whose docstrings are made of their functions', which have the examples.
-STORED = {one for one in vars(wg.nn).values() if inspect.isclass(one) and issubclass(one, Stored)}
+#: Modules whose docstrings are made of their functions', which have the examples; and schedules,
+#: each of which is its formula: that of their base has the example.
+STORED = {
+    one
+    for space in (wg.nn, wg.optim.lr_scheduler)
+    for one in vars(space).values()
+    if inspect.isclass(one) and issubclass(one, Stored | Schedule)
+}
 
 
 def documented() -> list[Any]:

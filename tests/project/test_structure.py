@@ -34,16 +34,16 @@ FLOORS = [
 #: The most lines of rooms, with their words.
 BUDGETS = {
     ("tape", "interpreters"): 6_000,
-    ("backends", "ops", "func", "protocols"): 24_300,
+    ("backends", "ops", "func", "protocols"): 24_461,
     ("testing",): 5_000,
-    ("compiler",): 9_972,
+    ("compiler",): 9_773,
     ("distributed",): 1_372,
-    ("nn", "optim"): 10_795,
+    ("nn", "optim"): 9_999,
     ("torch",): 1_800,
     ("numpy",): 700,
-    ("hips",): 364,
+    ("hips",): 358,
     ("running",): 131,
-    ("scipy",): 2_699,
+    ("scipy",): 2_499,
     ("export",): 1_300,
 }
 #: What is read in a day beside `tape` and `interpreters`, and the most lines of all of it.
@@ -53,6 +53,18 @@ DAY = 7_100
 LARGEST = 600
 #: Of rooms whose files are families of layers and optimisers.
 LARGEST_OF = {"nn": 450, "optim": 450, "testing": 450, "torch": 450}
+
+#: Rooms with a file of tests for a file or package of theirs, and the walks beside these.
+MIRRORED = {
+    "tape": "cycles memory",
+    "interpreters": "",
+    "ops": (
+        "composites counts degrees derivatives digits errors memory numpy_numbers options oracles "
+        "own_results parameters points positional promotion scales singular standard storing table "
+        "triangles values"
+    ),
+    "func": "jax transforms_agree",
+}
 
 
 def modules() -> dict[str, Path]:
@@ -160,6 +172,14 @@ def test_imports_in_functions_are_by_name() -> None:
         if (isinstance(node, ast.ImportFrom) and (node.module or "").startswith("wengert"))
         or (isinstance(node, ast.Import) and node.names[0].name.startswith("wengert"))
     ] == []
+
+
+@pytest.mark.parametrize("name", MIRRORED)
+def test_tests_mirror_the_package(name: str) -> None:
+    there = {path.stem for path in (ROOT / name).rglob("*") if path.suffix in (".py", "")}
+    tests = Path(__file__).parents[1] / name
+    found = {path.stem.removeprefix("test_") for path in tests.glob("test_*.py")}
+    assert found - there == {*MIRRORED[name].split()}
 
 
 def test_rooms_are_within_their_budgets() -> None:

@@ -92,7 +92,7 @@ def test_classes_and_objects() -> None:
     ):
         with pytest.raises(TypeError, match="would lose the derivative of a Tensor"):
             program()
-    with pytest.raises(TypeError, match=r"stats\.norm: .*scle"):
+    with pytest.raises(TypeError, match="scle"):
         stats.norm.logpdf(1.0, scle=x)
 
     class Own(stats.rv_continuous):  # type: ignore[misc, name-defined]

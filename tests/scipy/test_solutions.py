@@ -27,13 +27,6 @@ def test_minima_by_the_tapes_gradients(method: Any) -> None:
     assert wg.jacobian(best)(tensor([1.0, 2.0])).numpy() == pytest.approx(expected)
 
 
-def test_bounds_that_move() -> None:
-    best = lambda p: optimize.minimize(lambda x: wg.sum(x), tensor([3.0]), bounds=[(p**2, None)]).x[
-        0
-    ]
-    assert float(wg.grad(best)(tensor(1.5))) == 3.0
-
-
 def test_derivatives_of_any_order() -> None:
     root = lambda p: optimize.brentq(lambda x: x**3 - p, 0.0, 5.0, xtol=1e-14)
     third = wg.grad(wg.grad(wg.grad(root)))
@@ -213,13 +206,13 @@ def test_refusals_name_the_function() -> None:
     p = wg.tensor([1.0], dtype=wg.float64, requires_grad=True)
     eq = {"type": "eq", "fun": lambda x: x[0] - p[0]}
     programs = {
-        r"minimize: .*constraints=": lambda: optimize.minimize(
+        r"minimize .*result of constraints": lambda: optimize.minimize(
             lambda x: x[0] ** 2, [1.0], constraints=eq
         ),
-        r"optimize.fmin .*result of func": lambda: optimize.fmin(
+        r"optimize.fmin .*result of argument 1": lambda: optimize.fmin(
             lambda x: (x - p) ** 2, [0.0], disp=0
         ),
-        r"linprog .*\(c\)": lambda: optimize.linprog(p),
+        r"linprog .*\(argument 1\)": lambda: optimize.linprog(p),
         r"leastsq: cov_x": lambda: optimize.leastsq(lambda x: x - p, [0.0], full_output=True),
         r"solve_ivp: .*events=": lambda: integrate.solve_ivp(
             lambda t, y: p * y, (0, 1), [1.0], events=lambda t, y: y[0] - 1.5

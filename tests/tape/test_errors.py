@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.func.operations import operation
 from wengert.backends import BackendError
 from wengert.interpreters.batched import Batched
 from wengert.interpreters.duals import Dual
@@ -27,66 +28,39 @@ def strict(*shape: int, dtype: Any = None) -> wg.Tensor:
         return wg.ones(shape, dtype=dtype)
 
 
-class Answers(wg.autograd.Function):
-    """Twice its argument, with whatever `answer` makes of the cotangent or the tangent."""
+def answering(answer: Any, setup: Any = None) -> Any:
+    """Twice its argument, with what `answer` makes of the cotangent or the tangent."""
 
-    answer: Any = staticmethod(lambda g: g * 2)
-
-    @staticmethod
-    def forward(x: Any) -> Any:
+    def Answers(x: Any) -> Any:
         return x * 2
 
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+    def rule(ctx: Any, g: Any) -> Any:
+        return answer(g)
+
+    def save(ctx: Any, inputs: Any, output: Any) -> None:
         ctx.save_for_backward(*inputs)
 
-    @staticmethod
-    def backward(ctx: Any, g: Any) -> Any:
-        return Answers.answer(g)
-
-    @staticmethod
-    def jvp(ctx: Any, t: Any) -> Any:
-        return Answers.answer(t)
+    return operation(Answers, rule, jvp=rule, setup_context=setup or save)
 
 
-class Two(wg.autograd.Function):
-    @staticmethod
-    def forward(x: Any, y: Any) -> Any:
-        return x * y
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        pass
-
-    @staticmethod
-    def backward(ctx: Any, g: Any) -> Any:
-        return g, g
+def Two(x: Any, y: Any) -> Any:
+    return x * y
 
 
-class Early(Answers):
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        ctx.save_for_backward(*inputs)
-        assert ctx.saved_tensors
+def early(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.save_for_backward(*inputs)
+    assert ctx.saved_tensors
 
 
 def answered(answer: Callable[..., Any]) -> Any:
     """The gradient of two elements where `backward` answers so."""
     x = leaf(2)
-    before, Answers.answer = Answers.answer, staticmethod(answer)
-    try:
-        return wg.autograd.grad(wg.sum(Answers.apply(x)), x)[0]
-    finally:
-        Answers.answer = before
+    return wg.autograd.grad(wg.sum(answering(answer)(x)), x)[0]
 
 
 def pushed(answer: Callable[..., Any]) -> Any:
     """The tangent of two elements where `jvp` answers so."""
-    before, Answers.answer = Answers.answer, staticmethod(answer)
-    try:
-        return wg.func.jvp(Answers.apply, (wg.ones(2),), (wg.ones(2),))[1]
-    finally:
-        Answers.answer = before
+    return wg.func.jvp(answering(answer), (wg.ones(2),), (wg.ones(2),))[1]
 
 
 def hooked(answer: Callable[..., Any]) -> None:
@@ -99,38 +73,34 @@ def hooked(answer: Callable[..., Any]) -> None:
 def batch_of_dual() -> Any:
     outer, inner = new_level(), new_level()
     dual = untracked(Dual(np.ones(2), np.ones(2), outer))
-    return Two.apply(untracked(Batched(np.ones((3, 2)), inner)), dual)
+    two = operation(Two, setup_context=lambda ctx, inputs, output: None)
+    return two(untracked(Batched(np.ones((3, 2)), inner)), dual)
 
 
 BAD: list[tuple[type[Exception], str, Callable[[], Any]]] = [
     (TypeError, "outputs should be Tensors, not str", lambda: wg.autograd.grad(["a"], leaf(2))),
     (TypeError, "inputs should be Tensors, not int", lambda: wg.autograd.grad(leaf(), [3])),
     (RuntimeError, "inputs is empty", lambda: wg.autograd.grad(leaf(), [])),
-    (
-        RuntimeError,
-        "1 outputs and 2 gradients",
-        lambda: wg.autograd.grad(leaf(), [leaf()], [leaf(), leaf()]),
-    ),
+    (RuntimeError, "1 outputs and 2 gradients",
+     lambda: wg.autograd.grad(leaf(), [leaf()], [leaf(), leaf()])),
     (TypeError, "a gradient should be a Tensor, not float", lambda: (leaf() * 2).grad_fn(3.0)),
     (TypeError, "add takes Tensors, arrays and", lambda: PRIMITIVES["add"].bind(leaf(2), None)),
     (RuntimeError, "only leaf Tensors can be pickled", lambda: pickle.dumps(leaf(2) * 2)),
-    (RuntimeError, "saved_tensors can be read only in backward", lambda: Early.apply(leaf(2))),
+    (RuntimeError, "can be read only in backward", lambda: answering(None, early)(leaf(2))),
     (NotImplementedError, "Two inside of a batch", batch_of_dual),
     (TypeError, "is of dtype int64", lambda: answered(lambda g: wg.ones(2, dtype=wg.int64))),
-    (
-        BackendError,
-        "is on array_api_strict, but should be on numpy",
-        lambda: answered(lambda g: strict(2, dtype=wg.float32)),
-    ),
-    (RuntimeError, "returned an incorrect number", lambda: answered(lambda g: (g, g))),
+    (BackendError, "is on array_api_strict, but should be on numpy",
+     lambda: answered(lambda g: strict(2, dtype=wg.float32))),
+    (RuntimeError, "number of gradients .* got 2", lambda: answered(lambda g: (g, g))),
+    (RuntimeError, "expected 1, got 0", lambda: answered(lambda g: ())),
+    (TypeError, "gradient 0 .*, not float", lambda: answered(lambda g: 1.0)),
+    (RuntimeError, "of tangents .expected 1, got 0", lambda: pushed(lambda t: ())),
+    (TypeError, "tangent 0 .*, not float", lambda: pushed(lambda t: 3.0)),
     (RuntimeError, "should have shape", lambda: answered(lambda g: wg.ones(3))),
     (RuntimeError, "should have shape", lambda: pushed(lambda t: wg.ones(3))),
-    (
-        RuntimeError,
-        "is on array_api_strict, but should be on numpy",
-        lambda: hooked(lambda g: strict(2, dtype=wg.float32)),
-    ),
-]
+    (RuntimeError, "is on array_api_strict, but should be on numpy",
+     lambda: hooked(lambda g: strict(2, dtype=wg.float32))),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "text", "bad"), BAD)
@@ -143,6 +113,10 @@ def test_none_may_stand_in_excess_at_the_end() -> None:
     twos = [2.0, 2.0]
     np.testing.assert_array_equal(answered(lambda g: (g * 2, None, None)).numpy(), twos)
     np.testing.assert_array_equal(pushed(lambda t: (t * 2, None, None)).numpy(), twos)
+
+
+def test_answers_that_were_broadcast_are_summed() -> None:
+    np.testing.assert_array_equal(answered(lambda g: wg.ones((4, 2))).numpy(), [4.0, 4.0])
 
 
 def test_real_parts_of_complex_answers_are_taken() -> None:

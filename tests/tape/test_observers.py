@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.func.operations import operation
 from wengert.tape.observers import Observer, exchange, observed_by, observing
 from wengert.tape.tensor import Tensor
 
@@ -33,15 +34,9 @@ class Seen(Observer):
         self.told.append(("assigned", tensor.shape))
 
 
-class Double(wg.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
-        float(x[0, 0])
-        return x * 2
-
-    @staticmethod
-    def backward(ctx: Any, g: Tensor) -> Tensor:
-        return g * 2
+def Double(ctx: Any, x: Tensor) -> Tensor:
+    float(x[0, 0])
+    return x * 2
 
 
 A, B = np.asarray([[1.0, 2.0], [3.0, 5.0]]), np.asarray([0.5, -0.5])
@@ -57,12 +52,10 @@ CALLS = {
     "several inputs": (lambda x: wg.concat([x, x, wg.tensor(A)]), [("concat_arrays", [S, S, S])]),
     "several results": (lambda x: wg.linalg.eigh(x), [("linalg.eigh", [S])]),
     "linear": (lambda x: wg.nn.functional.linear(x, x, x[0]), [("getitem", [S]), "linear"]),
-    "cross entropy": (
-        lambda x: wg.nn.functional.cross_entropy(x, wg.tensor([0, 1])),
-        [("softmax_cross_entropy", [S, (2,)])],
-    ),
-    "a Function": (lambda x: Double.apply(x), [("Double", [S])]),
-}
+    "cross entropy": (lambda x: wg.nn.functional.cross_entropy(x, wg.tensor([0, 1])),
+        [("softmax_cross_entropy", [S, (2,)])]),
+    "a Function": (operation(Double, lambda ctx, g: g * 2), [("Double", [S])]),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("tracked", [True, False])

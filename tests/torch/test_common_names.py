@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.walking import lines_of
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 
@@ -26,14 +27,9 @@ CALLS = (
 #: Numbers that are drawn, memory that is not initialised, classes, and a dtype that NumPy lacks.
 DRAWN = (
     *(
-        "bfloat16",
-        "bernoulli",
-        "bernoulli_",
-        "empty",
-        "empty_like",
-        "multinomial",
-        "new",
-        "new_empty",
+        *lines_of("""
+bfloat16  bernoulli  bernoulli_  empty  empty_like  multinomial  new  new_empty
+"""),
     ),
     *("normal", "normal_", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like"),
     *("random_", "randperm", "uniform_", "compile", "device", "dtype", "load", "save"),

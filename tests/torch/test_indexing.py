@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.walking import lines_of
+
 PARTS = [
     lambda t: 0,
     lambda t: slice(None),
@@ -60,26 +62,20 @@ def test_select_beyond_the_axis_is_an_error(room: Any, index: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "call",
-    [
-        lambda t, x: t.index_select(x, 1, t.tensor([-1])),
-        lambda t, x: t.index_select(x, 1, t.tensor([3])),
-        lambda t, x: t.index_select(x, 1, t.tensor([[1]])),
-        lambda t, x: t.index_select(x, 0, t.tensor([True, True])),
-        lambda t, x: t.index_add(x, 1, t.tensor([-1]), t.ones(2, 1)),
-        lambda t, x: t.index_add(x, 1, t.tensor([0, 1]), t.ones(2, 1)),
-        lambda t, x: x.index_copy_(1, t.tensor([-1]), t.ones(2, 1)),
-        lambda t, x: x.index_copy_(1, t.tensor([0, 1]), t.ones(2, 1)),
-        lambda t, x: t.scatter(x, 1, t.tensor([[1, 2], [0, 0]]), t.ones(2, 1)),
-        lambda t, x: t.bincount(t.tensor([1, -1])),
-        lambda t, x: t.bincount(t.tensor([[1, 1]])),
-        lambda t, x: t.bincount(t.tensor([1, 1]), t.ones(1)),
-    ],
+    "line",
+    lines_of("""
+t.index_select(x, 1, t.tensor([-1]))  t.index_select(x, 1, t.tensor([3]))
+t.index_select(x, 1, t.tensor([[1]]))  t.index_select(x, 0, t.tensor([True, True]))
+t.index_add(x, 1, t.tensor([-1]), t.ones(2, 1))  t.index_add(x, 1, t.tensor([0, 1]), t.ones(2, 1))
+x.index_copy_(1, t.tensor([-1]), t.ones(2, 1))  x.index_copy_(1, t.tensor([0, 1]), t.ones(2, 1))
+t.scatter(x, 1, t.tensor([[1, 2], [0, 0]]), t.ones(2, 1))  t.bincount(t.tensor([1, -1]))
+t.bincount(t.tensor([[1, 1]]))  t.bincount(t.tensor([1, 1]), t.ones(1))
+"""),
 )
-def test_places_and_lengths_that_are_not_there_are_errors(room: Any, call: Any) -> None:
+def test_places_and_lengths_that_are_not_there_are_errors(room: Any, line: str) -> None:
     x = room.zeros(2, 3)
     with pytest.raises((IndexError, RuntimeError), match=r"bounds|axis|shape|bincount"):
-        call(room, x)
+        eval(line, {"t": room, "x": x})
     assert not x.any()
 
 

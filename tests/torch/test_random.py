@@ -5,31 +5,27 @@ from typing import Any
 import pytest
 
 import wengert as wg
+from tests.walking import lines_of
 
 
 @pytest.mark.parametrize(
-    "draw",
-    [
-        lambda t, g: t.multinomial(t.ones(30), 20, generator=g),
-        lambda t, g: t.zeros(9).uniform_(generator=g),
-        lambda t, g: t.zeros(9).normal_(1, 2, generator=g),
-        lambda t, g: t.zeros(40).bernoulli_(generator=g),
-        lambda t, g: t.zeros(9).random_(0, 100, generator=g),
-        lambda t, g: t.randperm(40, generator=g, dtype=t.int32),
-        lambda t, g: t.randn((4, 5), generator=g),
-        lambda t, g: t.rand(9, generator=g),
-        lambda t, g: t.randint(0, 99, (9,), generator=g),
-        lambda t, g: t.normal(0.0, 1.0, size=(9,), generator=g),
-        lambda t, g: t.bernoulli(t.full((40,), 0.5), generator=g),
-    ],
+    "line",
+    lines_of("""
+t.multinomial(t.ones(30), 20, generator=g)  t.zeros(9).uniform_(generator=g)
+t.zeros(9).normal_(1, 2, generator=g)  t.zeros(40).bernoulli_(generator=g)
+t.zeros(9).random_(0, 100, generator=g)  t.randperm(40, generator=g, dtype=t.int32)
+t.randn((4, 5), generator=g)  t.rand(9, generator=g)  t.randint(0, 99, (9,), generator=g)
+t.normal(0.0, 1.0, size=(9,), generator=g)  t.bernoulli(t.full((40,), 0.5), generator=g)
+"""),
 )
-def test_a_generator_is_drawn_from(room: Any, draw: Any) -> None:
+def test_a_generator_is_drawn_from(room: Any, line: str) -> None:
     """It alone goes on: a second draw differs, and the numbers of the process are as before."""
+    draw = lambda g: eval(line, {"t": room, "g": g})
     first, again = (room.Generator().manual_seed(3) for _ in range(2))
     room.manual_seed(0)
     own = room.rand(3)
     room.manual_seed(0)
-    one, two, same = draw(room, first), draw(room, first), draw(room, again)
+    one, two, same = draw(first), draw(first), draw(again)
     assert room.equal(one, same) and not room.equal(one, two)
     assert room.equal(room.rand(3), own)
 

@@ -116,8 +116,8 @@ def softplus(x: Any, /) -> Any:
         return composites["softplus"](BACKEND.namespace, x)
     if x.size <= LONGEST:
         return np.logaddexp(x, scalar(0, x.dtype))
-    small = small_part(x.copy())
-    return np.add(small, relu(x), small)
+    large = relu(x)
+    return np.add(small_part(x.astype(np.float64)), large, large, casting="same_kind")
 
 
 def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:

@@ -70,7 +70,12 @@ def _add_into(out: Any, x: Any) -> Any:
 def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     """``x @ weight.T + bias`` of a matrix or vector ``x``."""
     out = x.dot(weight.mT)  # `np.matmul` of small matrices takes a third of a microsecond longer
-    return out if bias is None else _add_into(out, bias)
+    if bias is None:
+        return out
+    try:  # `_add_into` without its call, as in `axpby`
+        return _add(out, bias, out)
+    except TypeError:
+        return _add(out, bias)
 
 
 def axpby(a: float, x: Any, b: float, y: Any) -> Any:

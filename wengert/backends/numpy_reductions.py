@@ -310,7 +310,10 @@ def _divisor(norm: Any) -> Any:
 def direction(scale: Any, x: Any, norm: Any) -> Any:
     """``x / norm * scale``, by one pass where there are fewer norms and scales."""
     if scale.size == norm.size < x.size and are_moderate(norm):
-        return x * (scale / norm)
+        try:
+            return x * errors("raise").copy().run(np.divide, scale, norm)
+        except FloatingPointError:  # the quotient is out of range where the result may not be
+            pass
     return x / _divisor(norm) * scale
 
 
@@ -370,6 +373,11 @@ def _total(x: Any, axis: tuple[int, ...]) -> Any:
 
 def softmax(x: Any, *, axis: tuple[int, ...]) -> Any:
     """``exp(x) / sum(exp(x))``."""
+    if _is_row(x, axis):  # whose calls take longer than what they compute
+        row = x.reshape(-1)
+        out = np.subtract(row, row[row.argmax()])
+        np.exp(out, out)
+        return np.divide(out, out.dot(ones(len(out), x.dtype)), out).reshape(x.shape)
     if not x.size:
         return x.copy()
     if x.dtype.char == "e":  # whose sums end at 65504
@@ -416,14 +424,15 @@ def logaddexp(x1: Any, x2: Any, /) -> Any:
     """``np.logaddexp`` by functions that have vector code."""
     if not _are_large(x1, x2):
         return np.logaddexp(x1, x2)
-    apart = unwarned(np.subtract, x1, x2)
+    apart = unwarned(partial(np.subtract, dtype=np.float64), x1, x2)
     if math.isnan(apart.item(apart.argmax())):  # of two equal infinities, too
         return np.logaddexp(x1, x2)
-    return np.add(small_part(apart), np.maximum(x1, x2), apart)
+    large = np.maximum(x1, x2)
+    return np.add(small_part(apart), large, large, casting="same_kind")
 
 
 def small_part(x: Any) -> Any:
-    """``log(1 + exp(-abs(x)))``, in the array itself."""
+    """``log(1 + exp(-abs(x)))``, in the array itself: a double, for its digits and its order."""
     np.negative(np.abs(x, x), x)
     return np.log1p(np.exp(x, x), x)
 

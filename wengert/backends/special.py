@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from wengert.backends import numpy_special
 from wengert.backends.backend import Kernel, importing
 from wengert.backends.dtypes import dtype_of
 
@@ -38,6 +39,13 @@ class LibraryFunction(NamedTuple):
 
     load: Callable[[], Kernel]
     takes_complex: bool
+    large: Kernel | None = None
+
+    def kernel_for(self, x: Any) -> Kernel:
+        """The function, or ``large`` for many numbers of single precision."""
+        if self.large and x.dtype.char == "f" and math.prod(x.shape) > numpy_special.BLOCK:
+            return self.large
+        return self.load()
 
 
 #: The functions of kernels that add checks and casts alone.
@@ -50,6 +58,7 @@ def _checked_kernel(
     cast: Callable[[Any, Any], Any],
     single: Any = "float32",
     analytic: frozenset[str] = COMPLEX,
+    large: Kernel | None = None,
 ) -> Kernel:
     """A library's function that answers in its arguments' dtype, and refuses others by name.
 
@@ -62,6 +71,8 @@ def _checked_kernel(
         if found is None:
             found = function()
         dtype = arrays[0].dtype
+        if large is not None and dtype.char == "f" and arrays[0].size > numpy_special.BLOCK:
+            return large(*arrays)
         for array in arrays:
             kind = dtype_of(array.dtype)
             if kind.complex and name not in analytic:
@@ -75,7 +86,7 @@ def _checked_kernel(
         out = found(*wide, **parameters)
         return out if out.dtype == dtype else cast(out, dtype)
 
-    LIBRARY_FUNCTIONS[kernel] = LibraryFunction(function, name in analytic)
+    LIBRARY_FUNCTIONS[kernel] = LibraryFunction(function, name in analytic, large)
     return kernel
 
 
@@ -108,7 +119,8 @@ def scipy_special() -> dict[str, Kernel]:
             found: Kernel = getattr(scipy("special"), name)
             return polygamma if name == "polygamma" else found
 
-        return _checked_kernel(name, function, _astype, analytic=SCIPY_COMPLEX)
+        large = numpy_special.KERNELS.get(name)
+        return _checked_kernel(name, function, _astype, analytic=SCIPY_COMPLEX, large=large)
 
     return {name: kernel_of(name) for name in SCIPY}
 

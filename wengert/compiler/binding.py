@@ -43,11 +43,14 @@ MISS: Any = type("Miss", (), {"__repr__": lambda self: "MISS"})()
 
 
 class Failed:
-    """Returned by a call whose program has raised an error; it has changed nothing."""
+    """Returned by a call that has changed nothing.
+
+    Its program has raised an error, or runs at present in another thread's or handler's call.
+    """
 
     __slots__ = ("error",)
 
-    def __init__(self, error: Exception) -> None:
+    def __init__(self, error: Exception | None) -> None:
         self.error = error
 
 
@@ -57,20 +60,21 @@ _MISSED = "ArithmeticError, AttributeError, LookupError, TypeError, ValueError"
 class Binding:
     """Writes the function.
 
-    ``attach(answer, kept, tensors)`` puts results on the tape. A program that writes in
-    place has the input `ALONE`.
+    A program that writes in place has the input `ALONE`. One that has buffers is in use while
+    ``running`` has an item.
     """
 
     def __init__(
         self,
         found: Recording,
         signature: dict[str, Any],
-        pool: Any,
-        attach: Callable[..., None],
+        step: Callable[..., Any],
+        running: dict[int, Any] | None,
         *,
         alone: bool = False,
     ) -> None:
         self._found, self._signature, self._alone = found, signature, alone
+        self._shared = running is None
         self._read = found.read()
         named = (has_hooks, kind_of, with_node, same, same_keys, selection, untracked)
         self.names: dict[str, Any] = {
@@ -79,10 +83,8 @@ class Binding:
             "MISS": MISS,
             "Failed": Failed,
             ALONE: [None],
-            "attach": attach,
             "default_dtype": get_default_dtype,
-            "another": pool.another,
-            "give": pool.give,
+            "running": running,
             "inference": is_inference_mode_enabled,
             "is_not": operator.is_not,
             "made": np.zeros,
@@ -90,7 +92,7 @@ class Binding:
             "new": tuple.__new__,
             "observing": observing,
             "recording": recording,
-            "take": pool.take,
+            "step": step,
             "unflatten": found.answer.unflatten,
             "shape": _shape,
             "swept": Swept,
@@ -131,21 +133,24 @@ class Binding:
         """The lines that run the program, store its changes, and return the answer."""
         outputs = [f"o{i}" for i in range(len(self._found.program.outputs))]
         left = f"{', '.join(outputs)}{',' if len(outputs) == 1 else ''} = " if outputs else ""
-        lines = ["    try:", "        step = take()"]
-        lines += ["    except IndexError:", "        step = another()", "    try:"]
-        lines += ["        try:", f"            {left}step({', '.join(inputs)})"]
-        lines += ["        except BaseException as error:"]
-        # After a change in place the function would begin with what has changed.
+        lines = ["try:", f"    {left}step({', '.join(inputs)})", "except BaseException as error:"]
+        # After a change in place the function would begin with what has changed, and after a
+        # collective other processes have gone on.
         unless = f" and not {CHANGED}[0]" if self._alone else ""
-        lines += [
-            f"            if isinstance(error, Exception){unless}:",
-            "                return Failed(error)",
+        unless = " and False" if self._found.exchanges else unless
+        lines += [f"    if isinstance(error, Exception){unless}:", "        return Failed(error)"]
+        lines += ["    raise", *self._new(), *self._effects(), *self._answer()]
+        if self._shared:
+            return [f"    {line}" for line in lines]
+        # An interrupt at any place leaves the program to the next call.
+        taken = ["    me = object()", "    try:", "        if running.setdefault(0, me) is not me:"]
+        taken += ["            return Failed(None)", *[f"        {line}" for line in lines]]
+        return [
+            *taken,
+            "    finally:",
+            "        if running.get(0) is me:",
+            "            del running[0]",
         ]
-        lines += ["            raise"]
-        lines += [f"        {line}" for line in (*self._new(), *self._effects())]
-        lines += [f"        {line}" for line in self._answer()]
-        lines += ["    finally:", "        give(step)"]
-        return lines
 
     # -- comparing -------------------------------------------------------------------------------
 
@@ -231,13 +236,12 @@ class Binding:
                 self._kinds.append(gradient)
                 tracked, hooked = kind[5:]
                 self._check(f"{name}._node is {'not ' if tracked is None else ''}None")
-                if tracked is not None:
-                    self._check(f"{name}.is_leaf is not {tracked}")
-                    watched = "" if tracked else f" or {name}.retains_grad"
+                if tracked:
+                    self._check(f"not {name}.is_leaf")
                     self._check(
                         f"{name} is not {self._bind(leaf)}"
                         if hooked
-                        else f"has_hooks({name}._node){watched}"
+                        else f"has_hooks({name}._node)"
                     )
             elif isinstance(kind, tuple):
                 if raws.setdefault(id(leaf), name) != name:
@@ -299,8 +303,6 @@ class Binding:
             self._kept(f"r_t{i}", f"last{i}", at.tensor._array, kind[:5])
             now, kind_now = f"t{i}._node", self._bind(type(node))
             self._check(f"{now} is not {self._bind(node)} or type({now}) is not {kind_now}")
-            if node is not None and not at.tensor.is_leaf:
-                self._check(f"{now}.watch is not {self._bind(node.watch)}")
         for tensor, there in zip(self._tensors, self._found.grads, strict=True):
             self._check(f"{tensor}._grad is {'' if there else 'not '}None")
         self._gradients()
@@ -362,11 +364,10 @@ class Binding:
         for effect in found.effects:
             made += [x.output for x in (effect, *effect.parts) if x.new]
         for output in dict.fromkeys(made):
-            called = found.over.get(output)  # the operation, if it was differentiated inside
-            if called is None:
-                yield f"m{output} = untracked(o{output})"
-            else:
-                yield f"m{output} = with_node(o{output}, swept(o{output}, {called!r}))"
+            over = output in found.swept
+            yield f"m{output} = " + (
+                f"with_node(o{output}, swept(o{output}))" if over else f"untracked(o{output})"
+            )
 
     def _effects(self) -> Iterator[str]:
         """The lines that store changes."""
@@ -425,16 +426,7 @@ class Binding:
                 parts.append(self._bind(self._state.objects[what]))
             else:
                 parts.append(self._bind(what) if kind == "plain" else f"o{what}")
-        if found.backward:
-            yield f"answer = [{', '.join(parts)}]"
-            count, last = (
-                len({i for x in found.backward for i in x.kept}),
-                len(found.program.outputs),
-            )
-            kept = ", ".join(f"o{i}" for i in range(last - count, last))
-            yield f"attach(answer, [{kept}], [{', '.join(self._tensors)}])"
-            yield "return unflatten(answer)"
-        elif found.answer.cls is None:
+        if found.answer.cls is None:
             yield f"return {parts[0]}"
         else:
             yield f"return unflatten([{', '.join(parts)}])"

@@ -191,8 +191,8 @@ def _kind_of_gradient(x: Any) -> Any:
 def _kind(x: Any, fixed: bool) -> Any:
     """The part of an argument, or of a Tensor of the state, that belongs to the signature."""
     if isinstance(x, Tensor):
-        hooked = x._node is not None and (has_hooks(x._node) or (x.retains_grad and "retained"))
-        return (*kind_of(x._array), None if x._node is None else x.is_leaf, hooked)
+        node = x._node
+        return (*kind_of(x._array), node and x.is_leaf, node is not None and has_hooks(node))
     if is_array(x):
         return kind_of(x)
     if type(x) is float and not fixed and math.isfinite(x):

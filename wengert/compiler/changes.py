@@ -11,17 +11,16 @@ import threading
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from wengert.backends import generators, registry
-from wengert.compiler import messages
 from wengert.compiler.calls import same_keys, tensors_of
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.traced import Traced
 from wengert.compiler.capture.traced_number import TracedNumber
-from wengert.compiler.state import Missing, State, is_array, is_plain, same
+from wengert.compiler.state import Missing, State, is_plain, same
 from wengert.ops.data_type import get_default_dtype, set_default_dtype
 from wengert.tape.grad_mode import recording, set_recording
 from wengert.tape.hooks import Hooked, has_hooks
@@ -41,20 +40,27 @@ class BegunError(Exception):
     """An optimiser begins to keep something during a call, which so is none to record."""
 
 
+class Held(NamedTuple):
+    """What a Tensor has: array, node, gradient, and the gradient's array."""
+
+    tensor: Tensor
+    array: Any
+    node: Any
+    grad: Tensor | None
+    slope: Any
+
+
 class Before:
     """What a state and the arguments of a call hold before it."""
 
     def __init__(self, state: State, leaves: Sequence[Any]) -> None:
         self.state, self.tensors = state, tensors_of(leaves, state)
-        self._held = [
-            (x, x._array, x._node, x._grad, None if x._grad is None else x._grad._array)
-            for x in self.tensors
-        ]
+        self.held = [Held(x, x._array, x._node, x._grad, _array_of(x._grad)) for x in self.tensors]
         self._hooked = _hooked(self.tensors)
         self._places = [(place, place.get()) for place in state.changing()]
         self._items = [(x, copy.copy(x)) for x, _, _ in state.sizes if type(x) in CONTAINERS]
-        self._rng, self._at = generators.get_rng_state(), messages.position()
-        self._randoms, self._modes = _random_states(state), _modes()
+        self._rng, self._modes = generators.get_rng_state(), _modes()
+        self._randoms = _random_states(state)
         #: Whether random numbers can't be drawn by another thread.
         self.alone = threading.active_count() == 1
 
@@ -75,7 +81,7 @@ class Before:
                 raise TraceError(f"the compiled function changes the keys of {name}; do it outside")
         for place, held in state.held:
             now = place.get()
-            if now is held or is_array(held):
+            if now is held or getattr(now, "inner", None) is held:  # an array that is an input
                 continue
             if not (is_plain(held) and is_plain(now) and same(held, now)):
                 raise changed(place.name, held, now)
@@ -100,12 +106,12 @@ class Before:
 
     def restore(self) -> None:
         """Put all of it back but other libraries' generators."""
-        for x, array, node, grad, held in self._held:
+        for x, array, node, grad, slope in self.held:
             x._array, x._node, x._grad = array, node, grad
             if isinstance(node, Hooked) and node not in self._hooked:
                 node.extra = None
             if grad is not None:
-                grad._array = held
+                grad._array = slope
         for container, items in self._items:
             if len(container) != len(items):
                 container.clear()
@@ -115,11 +121,14 @@ class Before:
                 with suppress(AttributeError, TypeError):  # of what is read-only
                     place.set(x)
         generators.set_rng_state(self._rng)
-        messages.rewind(self._at)
         state, dtype, registry.default = self._modes
         set_recording(state)
         if get_default_dtype() is not dtype:
             set_default_dtype(dtype)
+
+
+def _array_of(x: Tensor | None) -> Any:
+    return None if x is None else x._array
 
 
 def _hooked(tensors: Sequence[Tensor]) -> list[Any]:
@@ -149,17 +158,18 @@ def _shown(x: Any) -> str:
     return text if len(text) < 60 else text[:57] + "..."
 
 
-def _random_states(state: State) -> list[tuple[str, bytes]]:
+def _random_states(state: State) -> list[tuple[str, Any]]:
     """The states of generators that are not Wengert's: the global ones, and those of a state."""
-    found = [("random", pickle.dumps(random.getstate()))]
+    found: list[tuple[str, Any]] = [("random", random.getstate())]
     if "numpy.random" in sys.modules:
-        found.append(("np.random", pickle.dumps(np.random.get_state())))  # noqa: NPY002
+        found.append(("np.random", _random_state(np.random)))
     return found + [(name, _random_state(x)) for name, x in state.randoms]
 
 
-def _random_state(x: Any) -> bytes:
-    if isinstance(x, random.Random):
-        return pickle.dumps(x.getstate())
-    if isinstance(x, np.random.RandomState):
-        return pickle.dumps(x.get_state())
-    return pickle.dumps((x.bit_generator if isinstance(x, np.random.Generator) else x).state)
+def _random_state(x: Any) -> Any:
+    if hasattr(x, "getstate"):  # of Python's
+        return x.getstate()
+    if hasattr(x, "get_state"):  # of NumPy's old ones
+        name, keys, *rest = x.get_state()
+        return name, keys.tobytes(), rest
+    return pickle.dumps(getattr(x, "bit_generator", x).state)

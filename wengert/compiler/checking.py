@@ -4,23 +4,20 @@ The program's changes are undone before the function runs, whose changes stay.
 """
 
 import math
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from wengert.backends import backend_of, dtype_of, generators
-from wengert.compiler import messages
 from wengert.compiler.binding import MISS, Failed
 from wengert.compiler.calls import Call
 from wengert.compiler.capture.errors import CompileError
-from wengert.compiler.capture.recorded import swept
 from wengert.compiler.changes import Before, DrawError
+from wengert.compiler.messages import apart
 from wengert.compiler.replay import Replay
 from wengert.compiler.state import Missing, State, is_array, is_plain
 from wengert.func.trees import TreeDef, tree_flatten
-from wengert.tape.hooks import Hooked
-from wengert.tape.sweep import ancestors, sweep
 from wengert.tape.tensor import Tensor
 
 __all__ = ["check", "different"]
@@ -50,28 +47,31 @@ def check(
     """Run a call by its program and then by the function, from the same state.
 
     Returns None if the program is not for the call, and an error of the program, after which the
-    function has not run. The function's error is raised.
+    function has not run. The function's error is raised. With collectives both run apart from
+    other processes, and then the function as it is.
     """
     before = Before(state, call.leaves)
-    try:
-        given = replay.tried(call, state)
-        if given is MISS:
-            return None
-        if type(given) is Failed:
-            return given
-        one = _seen(given, before)
-    finally:
-        before.restore()
-    answer = function()
-    other = _seen(answer, before)
+    with apart():
+        try:
+            given = replay.tried(call, state)
+            if given is MISS:
+                return None
+            if type(given) is Failed:
+                return given
+            one = _seen(given, before)
+        finally:
+            before.restore()
+        answer = function()
+        other = _seen(answer, before)
     found = [*_differences(one, other)]
     try:
         before.check()
     except CompileError as error:
         if not isinstance(error, DrawError) or before.alone:
             found.insert(0, str(error))
-    if not found and replay.adjoints:
-        found = [*_of_gradients(one, other, before.tensors)]
+    if replay.recording.exchanges:
+        before.restore()
+        answer = function()
     return Checked(answer, found)
 
 
@@ -194,38 +194,3 @@ def distance(x: Any, y: Any) -> float:
     error = float(np.max(np.abs(one[finite] - other[finite]), initial=0.0))
     largest = float(np.max(np.abs(other[finite]), initial=0.0))
     return 0.0 if error <= ROUNDING[dtype] * largest else error
-
-
-# -- derivatives outside ---------------------------------------------------------------------------
-
-
-def _of_gradients(one: _Seen, other: _Seen, tensors: Sequence[Tensor]) -> Iterator[str]:
-    """How derivatives of the results differ."""
-    count = one.structure.num_leaves
-    pairs = [
-        (x, y)
-        for (_, x), (_, y) in zip(one.parts[:count], other.parts, strict=False)
-        if type(x) is _Held and x.node is not None
-    ]
-    # Hooks may have side effects, so that they must not run a second time.
-    nodes = ancestors([y.node for _, y in pairs])
-    if any(isinstance(node, Hooked) and node.extra is not None for node in nodes):
-        return
-    numbers = {x._node.number: x for x in tensors if x._node is not None}
-    for x, y in pairs:
-        if x.node is y.node or swept(y.node):
-            continue
-        with messages.apart():
-            by_program, by_function = (_gradients(each, numbers) for each in (x, y))
-        if by_program.keys() != by_function.keys():
-            yield "the derivatives of a result reach other Tensors"
-            return
-        for number in by_program:
-            yield from _unequal("a gradient", by_program[number], by_function[number])
-
-
-def _gradients(x: _Held, numbers: Container[int]) -> dict[int, Any]:
-    """The gradients of a result by the leaves' numbers; the graph is kept."""
-    g = backend_of(x.array).namespace.ones_like(x.array)
-    arrived = sweep([(x.node, g)], keep=True, targets=numbers)
-    return {leaf.number: g for leaf, g in arrived.items() if g is not None}

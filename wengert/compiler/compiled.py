@@ -2,12 +2,11 @@
 
 import functools
 import gc
-import inspect
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterable
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
@@ -15,15 +14,13 @@ from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, ov
 from wengert.backends import backend_of
 from wengert.compiler.binding import MISS, Failed
 from wengert.compiler.calls import Arguments, Call, signature_of
-from wengert.compiler.capture.errors import CompileError, TraceError, several
+from wengert.compiler.capture.errors import CompileError, GraphError, TraceError, several
 from wengert.compiler.capture.lines import line_that_raised, raised_by_user
 from wengert.compiler.capture.traced import Traced, current
 from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.changes import Before, BegunError, DrawError
 from wengert.compiler.checking import check
 from wengert.compiler.emission.exported import ExportedProgram
-from wengert.compiler.exchanges import noted
-from wengert.compiler.messages import needed
 from wengert.compiler.recording import record
 from wengert.compiler.replay import Replay
 from wengert.compiler.report import Report, difference
@@ -37,7 +34,7 @@ from wengert.tape.tensor import Tensor
 
 __all__ = ["Compiled", "Options", "eagerly"]
 
-#: Held by the one thread that looks at a function's state, records or checks.
+#: Held by the one thread that looks at a function's state, records or checks, or runs it eagerly.
 _lock = threading.RLock()
 #: Seconds for which a thread waits for it, before it runs the function itself.
 PATIENCE = 10.0
@@ -59,6 +56,7 @@ class Options(NamedTuple):
     torch_compile: bool | str
     strict: bool
     check: int | None
+    loops: bool = True
 
 
 def eagerly(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -69,6 +67,17 @@ def eagerly(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
     finally:
         _eager.set(before)
+
+
+@contextmanager
+def _turn() -> Iterator[bool]:
+    """Wait until no other thread records; whether that has come."""
+    mine = _lock.acquire(timeout=PATIENCE)
+    try:
+        yield mine
+    finally:
+        if mine:
+            _lock.release()
 
 
 class Programs(dict["Compiled[Any, Any]", "Compiled[Any, Any]"]):
@@ -163,8 +172,8 @@ class Compiled(Generic[P, R]):
         The file defines a function of the name of this one. It takes raw arrays where this one
         takes Tensors, one for each leaf, and no static values. It runs the program on the state as
         of now (parameters, what an optimiser keeps, hyper-parameters) and updates that state, the
-        dict ``state`` of the file. Random numbers of generators in host memory continue as they
-        would here. CuPy's arrays are made on its current device when the file is imported.
+        dict ``state`` of the file. CuPy's arrays are made on its current device when the file is
+        imported.
 
         Parameters
         ----------
@@ -178,7 +187,7 @@ class Compiled(Generic[P, R]):
         ValueError
             If the program changes its arguments, is for one value of a number that changes,
             returns an object of a user's class, replaces a tuple of the state, has collectives, or
-            draws by a device's generator.
+            draws random numbers.
         """
         replay = self._last()
         name = getattr(self._function, "__name__", "step")
@@ -189,8 +198,8 @@ class Compiled(Generic[P, R]):
         return eagerly(self._function, *args, **kwargs)  # type: ignore[no-any-return]
 
     def strictly(self) -> "Compiled[P, R]":
-        """The same function without a limit on programs, and unchecked."""
-        options = self._options._replace(size=sys.maxsize, torch_compile=False)
+        """The same function without a limit on programs, unchecked, and without loops."""
+        options = self._options._replace(size=sys.maxsize, torch_compile=False, loops=False)
         return Compiled(self._given(), options._replace(strict=True, check=0))
 
     def looked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Call, State]:
@@ -203,7 +212,8 @@ class Compiled(Generic[P, R]):
         with _lock:
             call, state = self.looked(args, {})
             try:
-                self._record(call, state, signature_of(call.leaves, call.layout, state), "export")
+                signature = signature_of(call.leaves, call.layout, state)
+                self._record(call, state, signature, "export", exports=True)
             except BegunError:
                 return False
             return True
@@ -215,10 +225,8 @@ class Compiled(Generic[P, R]):
 
     def _last(self) -> Replay:
         if not self._replays:
-            raise RuntimeError(
-                f"{self.report.name} has no program yet: call it first, with the arguments to "
-                "record it for"
-            )
+            why = [*self._refused.values(), "call it first, with the arguments to record it for"][0]
+            raise RuntimeError(f"{self.report.name} has no program: {why}")
         return max(self._replays, key=lambda replay: replay.used)
 
     def __repr__(self) -> str:
@@ -234,33 +242,24 @@ class Compiled(Generic[P, R]):
         if kwargs:
             args, kwargs = self._arguments.positional(args, kwargs)
         call = Call(args, kwargs, self._arguments)
-        with noted(self.report.name) if needed() else nullcontext():
-            if reason := self._outside(call):
-                return self._as_it_is(reason, call)
-            if not _lock.acquire(timeout=PATIENCE):
+        if reason := self._outside(call):
+            return self._as_it_is(reason, call)
+        with _turn() as mine:
+            if not mine:
                 return self._as_it_is("another thread records or checks for too long", call)
             try:
                 answer = self._found(call)
             except TraceError as error:
-                if self._options.strict:
+                if self._options.strict and not isinstance(error, GraphError):
                     raise
                 self._refuse(call, str(error))
                 return self.eagerly(*call.args, **call.kwargs)
-            finally:
-                _lock.release()
-            if type(answer) is Failed:
-                return self._failed(answer.error, call.args, call.kwargs)
-            return answer
+        if type(answer) is Failed:
+            return self._failed(answer.error, call.args, call.kwargs)
+        return answer
 
     def _outside(self, call: Call) -> str:
         """Why a call runs as it is: it is no call of programs, or was refused before."""
-        code = getattr(getattr(self._function, "__func__", self._function), "__code__", None)
-        flags = inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
-        if code is not None and code.co_flags & flags:
-            raise TraceError(
-                f"{self.report.name} is a coroutine or generator function, a call of which runs "
-                "none of its code; compile a function that it calls"
-            )
         if observing:
             return "anomaly detection, hooks on saved values or graph_breaks() look on"
         for leaf in call.leaves:
@@ -276,14 +275,17 @@ class Compiled(Generic[P, R]):
     def _as_it_is(self, reason: str, call: Call) -> Any:
         """Run the function itself."""
         self.report.fell_back(reason)
-        return self.eagerly(*call.args, **call.kwargs)
+        with _turn():
+            return self.eagerly(*call.args, **call.kwargs)
 
-    def _failed(self, error: Exception, args: Any, kwargs: Any) -> Any:
+    def _failed(self, error: Exception | None, args: Any, kwargs: Any) -> Any:
         """Run the function where its program has raised: it raises, too, or handles the error."""
-        if raised_by_user(error):  # by a signal's handler
+        if error is not None and raised_by_user(error):  # by a signal's handler
             raise error
-        self.report.fell_back(f"the program raised {type(error).__name__} ({error})")
-        return self.eagerly(*args, **kwargs)
+        why = f"raised {type(error).__name__}" if error else "runs in another call"
+        self.report.fell_back(f"the program {why}")
+        with _turn():
+            return self.eagerly(*args, **kwargs)
 
     def _found(self, call: Call) -> Any:
         """Run a call by a program that is found or recorded; one thread at a time does so."""
@@ -296,7 +298,7 @@ class Compiled(Generic[P, R]):
         state = self._state(call.layout.given(call.leaves))
         signature = signature_of(call.leaves, call.layout, state)
         for replay in list(self._replays):
-            if replay.fits(signature, state, call.leaves):
+            if signature == replay.signature:
                 run = self._checked if replay.left == 0 else self._bound
                 answer = run(replay, call, state)
                 if answer is not MISS:
@@ -314,8 +316,7 @@ class Compiled(Generic[P, R]):
         """Run a program, and bind it to the call's objects for later calls."""
         others = [run for run in self._calls if run not in replay.calls]
         run = replay.bind(call, state)
-        quick = replay.layout.plain and not replay.noted
-        self._calls = [*replay.calls, *others] if quick else others
+        self._calls = [*replay.calls, *others] if replay.layout.plain else others
         return run(*call.leaves)
 
     def _checked(self, replay: Replay, call: Call, state: State) -> Any:
@@ -325,7 +326,6 @@ class Compiled(Generic[P, R]):
         run = lambda: self._function(*call.args, **call.kwargs)
         found = eagerly(check, replay, run, call, state)
         if found is None:
-            self._replays.remove(replay)
             return MISS
         if isinstance(found, Failed):
             return found
@@ -339,6 +339,9 @@ class Compiled(Generic[P, R]):
                 "is dropped, and what the function itself has done stays"
             )
         replay.left = None if self._options.check is None else self._options.check - 1
+        if replay.buffered:  # a trial is what later calls run
+            replay.keep(call, replay.trial)
+            self._calls = [*(replay.calls if replay.layout.plain else ()), *self._calls]
         return found.answer
 
     def _drop(self, replay: Replay) -> None:
@@ -372,28 +375,36 @@ class Compiled(Generic[P, R]):
             text = f"{self.report.name} runs as it is, and not compiled: {why}"
             warnings.warn(text, RuntimeWarning, stacklevel=4)
 
-    def _record(self, call: Call, state: State, signature: dict[str, Any], why: str) -> Any:
+    def _record(
+        self, call: Call, state: State, signature: dict[str, Any], why: str, exports: bool = False
+    ) -> Any:
         """Add a program; return what gives the trace as long as something holds a traced value."""
         self._check_alone(state, call)
-        before = Before(state, call.leaves)
         # Another thread may draw random numbers meanwhile; the function draws each time.
         tries = 4 if threading.active_count() > 1 else 1
         try:
             for left in reversed(range(tries)):
                 with suppress(*[DrawError] * (left > 0)):
-                    found, trace = record(self._function, state, call.layout, call.leaves)
+                    given = (state, call.layout, call.leaves)
+                    found, trace = record(self._function, *given, self._options.loops)
                     break
         except (TraceError, BegunError):
             raise
         except Exception as error:
+            before = Before(state, call.leaves)
             self.eagerly(*call.args, **call.kwargs)  # it raises, too
             before.restore()
             raise TraceError(
                 f"{line_that_raised(error)}: the compiled function raises {type(error).__name__} "
                 f"({error}) while it is recorded, and not as it is. NumPy arrays can't be written "
-                "then, and have operators, ufuncs and indexing: use wg.asarray. Floats among the "
+                "then, and have no arithmetic: use wg.asarray. Floats among the "
                 "arguments have arithmetic: name those that other code gets in static_argnames"
             ) from error
+        if found.tracked and not exports:
+            raise GraphError(
+                "its result requires grad, and a program has no graph. Differentiate inside the "
+                "compiled function, return x.detach(), or call it in wg.no_grad()"
+            )
         replay = Replay(found, signature, call.layout, self.report, self._options.torch_compile)
         replay.given(call.leaves)
         self.report.recorded(found, why, state.unseen)

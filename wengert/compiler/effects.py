@@ -40,15 +40,13 @@ def _of_tensors(call: "Call") -> Iterator[Effect]:
         if not call.is_input(ref, now):
             alike = kind_of(inner_array(now)) == kind_of(held.array)
             yield Effect(ref, call.output(now), alike=alike)
-        node, outside = tensor._node, held.outside
-        if node is not None and node is not outside and not isinstance(node, AccumulateGrad):
+        node = tensor._node
+        if not tensor.is_leaf:
             raise TraceError(
                 f"{call.name(i)} was changed in place and has kept the graph of what it was "
                 "computed from, into which a later call would run; detach what it is assigned, or "
                 "change it in wg.no_grad()"
             )
-        if outside is not None and outside.watch is not outside.place.watch:
-            raise TraceError(f"{call.name(i)} retains its gradient from now on; do it outside")
         if (node is None) != (held.node is None):
             raise TraceError(
                 f"requires_grad of {call.name(i)} changes inside the compiled function; change it "

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from wengert.backends import cupy, dtype_of, numpy_reductions
+from wengert.backends import dtype_of, numpy_reductions
 from wengert.backends.backend import Kernel
 from wengert.compiler.program import Instruction, Value
 from wengert.nn.kernels import numpy_classification, numpy_normalisations, numpy_recurrent
@@ -190,9 +190,6 @@ class KernelFacts(NamedTuple):
     #: Programs call the kernel if ``covers`` holds of the arguments, else the composite's pieces.
     covers: Callable[..., bool] | None = None
     kernel: Kernel | None = None
-    #: The functions that the kernel calls in turn, by name. Each takes the result of the one before
-    #: and the next operand.
-    pieces: Callable[[], dict[str, Kernel]] | None = None
 
 
 #: Facts of a function that is not listed.
@@ -204,11 +201,6 @@ _OF_ROWS: Final = KernelFacts(of_rows=True)
 
 def _sums_by_rows(x: Any, axis: Any, keepdims: bool) -> Any:
     return numpy_reductions.rows(x.shape, axis, not keepdims)
-
-
-def _clip_pieces() -> dict[str, Kernel]:
-    library = cupy.BACKEND.cupy
-    return {"maximum": library.maximum, "minimum": library.minimum}
 
 
 KERNELS: Final[Mapping[Kernel, KernelFacts]] = {
@@ -236,5 +228,4 @@ KERNELS: Final[Mapping[Kernel, KernelFacts]] = {
         numpy_recurrent.KERNELS[kernel.__name__]: KernelFacts(covers=covers, kernel=kernel)
         for kernel, covers in numpy_recurrent.COVERED.items()
     },
-    cupy.clip: KernelFacts(pieces=_clip_pieces),
 }

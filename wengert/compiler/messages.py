@@ -7,7 +7,6 @@ random draws come to `wengert.backends.generators`.
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import SimpleNamespace
 from typing import Any
 
 __all__ = [
@@ -18,9 +17,6 @@ __all__ = [
     "connected",
     "exchange",
     "known",
-    "needed",
-    "position",
-    "rewind",
 ]
 
 
@@ -65,8 +61,7 @@ class Carrier:
 
 #: What carries the program's collectives; None before `wengert.distributed.init`.
 _carrier: Carrier | None = None
-#: Who runs the collectives of this thread or task in the carrier's place: an object with the method
-#: ``carry`` and the attribute ``position``, or None.
+#: What runs the collectives of this thread or task in the carrier's place; None for nothing.
 follower: ContextVar[Any] = ContextVar("wengert_messages", default=None)
 
 
@@ -81,11 +76,6 @@ def connected() -> Carrier | None:
     return _carrier
 
 
-def needed() -> bool:
-    """Whether anything has to run once in a call of a compiled function."""
-    return _carrier is not None
-
-
 def known(what: str) -> Carrier:
     """The carrier, for what needs one; raise if there is none yet."""
     if _carrier is None:
@@ -95,7 +85,7 @@ def known(what: str) -> Carrier:
 
 def exchange(xp: Any, name: str, x: Any, **how: Any) -> Any:
     """Run a collective on a raw array: the kernel of its primitive."""
-    carry = (follower.get() or known(name)).carry
+    carry = follower.get() or known(name).carry
     return carry(xp, name, x, how)
 
 
@@ -122,22 +112,8 @@ def apart() -> Iterator[None]:
     Collectives then answer as if all processes held the same array. Only shapes, dtypes and what is
     computed twice may depend on that.
     """
-    alike = lambda xp, name, x, how: replicated(xp, name, x, how, known(name))
-    token = follower.set(SimpleNamespace(position=None, carry=alike))
+    token = follower.set(lambda xp, name, x, how: replicated(xp, name, x, how, known(name)))
     try:
         yield
     finally:
         follower.reset(token)
-
-
-def position() -> int | None:
-    """How many of the noted collectives have run; None if they are not noted."""
-    following = follower.get()
-    return None if following is None else following.position
-
-
-def rewind(at: int | None) -> None:
-    """Return to an earlier `position`; the notes answer the collectives recorded since."""
-    following = follower.get()
-    if at is not None and following is not None:
-        following.position = at

@@ -9,21 +9,19 @@ import math
 import sys
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from wengert.compiler.adjoint import programs
 from wengert.compiler.calls import Layout
-from wengert.compiler.capture.errors import TraceError
+from wengert.compiler.capture.errors import GraphError, TraceError, UnrollError
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.raw import RawArray, check_class
 from wengert.compiler.capture.recorded import (
     Arithmetic,
-    Outside,
     Recording,
     Ref,
     swept,
 )
-from wengert.compiler.capture.trace import Trace
+from wengert.compiler.capture.trace import Trace, is_exchange
 from wengert.compiler.capture.traced import Traced
 from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.changes import Before
@@ -33,40 +31,34 @@ from wengert.compiler.effects import (
     check_memory,
     effects_of,
 )
+from wengert.compiler.messages import apart
 from wengert.compiler.state import Place, State, check_dtype, is_array, is_plain
 from wengert.func.trees import tree_flatten
-from wengert.tape.hooks import Hooked
-from wengert.tape.node import AccumulateGrad, Node
 from wengert.tape.tensor import Tensor
 
 __all__ = ["record"]
-
-
-class _Held(NamedTuple):
-    """A Tensor before the call, and the node that replaces its own."""
-
-    tensor: Tensor
-    array: Any
-    node: Node | None
-    grad: Tensor | None
-    outside: Outside | None
 
 
 class Call:
     """A call that is recorded."""
 
     def __init__(
-        self, function: Callable[..., Any], state: State, layout: Layout, leaves: Sequence[Any]
+        self,
+        function: Callable[..., Any],
+        state: State,
+        layout: Layout,
+        leaves: Sequence[Any],
+        loops: bool,
     ) -> None:
         self.function, self.state, self.layout = function, state, layout
-        self.trace, self.start = Trace(), Before(state, leaves)
+        self.trace, self.start = Trace(loops), Before(state, leaves)
         self.tensors = self.start.tensors
         self.inputs: dict[Ref, Any] = {}  # values of the program
         self.before: dict[Ref, Any] = {}  # what they were made of
         self.outputs: list[Any] = []  # traced arrays and numbers
-        self.held: list[_Held] = []
+        self.held = self.start.held
         self.known = {id(tensor): i for i, tensor in enumerate(self.tensors)}
-        self.over: dict[int, str] = {}  # outputs that were differentiated inside
+        self.tracked: dict[int, Any] = {}  # outputs that require grad
         self.leaves = list(leaves)
         self.arguments: Any = None  # as the function gets them
         self.inside: list[Any] = []  # the state's tuples with traced numbers
@@ -91,13 +83,14 @@ class Call:
         called = {id(x): name for x, name in zip(self.leaves[::-1], names[::-1], strict=True)}
         called |= {id(at.tensor): at.name for at in state.tensors if at.name}
         for i, tensor in enumerate(self.tensors):
-            node, grad, name = tensor._node, tensor._grad, called.get(id(tensor), "")
-            array, outside = tensor._array, None
-            made = self.input(array, Ref("tensor", i), name)
-            if node is not None and not isinstance(node, AccumulateGrad):
-                outside = Outside(node, made, name or "a Tensor")
-            self.held.append(_Held(tensor, array, node, grad, outside))
-            tensor._array, tensor._node = made, outside or node
+            name = called.get(id(tensor), "")
+            if not tensor.is_leaf:
+                raise GraphError(
+                    f"{name or 'a Tensor'} has been computed outside, with a graph that a program "
+                    "would not have; detach it, compute it inside, or compile the transform of the "
+                    "function: wg.compile(wg.grad(f))"
+                )
+            tensor._array = self.input(tensor._array, Ref("tensor", i), name)
         grads = set[int]()
         for i, held in enumerate(self.held):
             grad, name = held.grad, called.get(id(held.tensor), "")
@@ -109,7 +102,7 @@ class Call:
                     "requires grad itself, which can't be compiled; make it another Tensor"
                 )
             grads.add(id(grad))
-            grad._array = self.input(grad._array, Ref("grad", i), f"{name}.grad")
+            grad._array = self.input(held.slope, Ref("grad", i), f"{name}.grad")
         for i, place in enumerate(state.arrays):
             x = place.get()
             self._put(place, self.input(x, Ref("array", i), place.name, raw=i in state.own))
@@ -172,29 +165,40 @@ class Call:
 
 
 def record(
-    function: Callable[..., Any], state: State, layout: Layout, leaves: Sequence[Any]
+    function: Callable[..., Any],
+    state: State,
+    layout: Layout,
+    leaves: Sequence[Any],
+    loops: bool = True,
 ) -> tuple[Recording, Callable[[], Trace | None]]:
     """Run a function while it is recorded; afterwards all is as before.
 
+    Scans are ``loops`` where they can be.
     Returns the recording, and what gives the trace as long as something holds a traced value.
     Raises `TraceError` if the function does what a replay could not repeat, `BegunError`, and the
     function's own errors.
     """
-    call = Call(function, state, layout, leaves)
+    call = Call(function, state, layout, leaves, loops)
     try:
         return _recorded(call), weakref.ref(call.trace)
     except Exception as error:
-        if call.trace.refused and not isinstance(error, TraceError):
-            raise call.trace.refused[0] from error
-        raise
+        unrolled = [x for x in call.trace.refused if isinstance(x, UnrollError)]
+        if not unrolled:
+            if call.trace.refused and not isinstance(error, TraceError):
+                raise call.trace.refused[0] from error
+            raise
+        why = str(unrolled[0])
     finally:
         call.undo()
         call.trace.refused.clear()  # whose tracebacks keep what the call has made
+    found, trace = record(function, state, layout, leaves, loops=False)
+    found.unrolled = why
+    return found, trace
 
 
 def _recorded(call: Call) -> Recording:
     trace = call.trace
-    with trace.running():
+    with trace.running(), apart():
         call.enter()
         call.arguments = args, kwargs = call.layout.structure.unflatten(call.leaves)
         returned = call.function(*args, **kwargs)
@@ -202,9 +206,6 @@ def _recorded(call: Call) -> Recording:
             raise trace.refused[0]
         if trace.failed:
             raise TraceError(trace.failed)
-        for tensor in call.held:
-            if tensor.outside is not None:
-                tensor.outside.close()
         check_arguments(call)
         call.start.check()
         objects = {id(x): i for i, x in enumerate(call.state.objects) if not isinstance(x, tuple)}
@@ -214,8 +215,11 @@ def _recorded(call: Call) -> Recording:
         effects = effects_of(call)
         kinds = [_leaf(call, leaf, objects) for leaf in out]
         check_memory(call)
-        program, backward = programs(call, out, kinds)
+        program = trace.program(call.outputs)
         trace.draws.end()
+    # Of what is differentiated inside, results can't be outside.
+    inside = any(x.ref.kind == "grad" for x in effects)
+    over = frozenset([i for i, node in call.tracked.items() if inside or swept(node)])
     inputs = {value: ref for ref, value in call.inputs.items()}
     decisions = trace.decisions()
     pinned = {
@@ -228,11 +232,12 @@ def _recorded(call: Call) -> Recording:
         structure,
         tuple(kinds),
         pinned,
-        call.over,
+        over,
+        len(over) < len(call.tracked),
         Arithmetic(tuple([inputs[x] for x in decisions[0].inputs]), *decisions),
-        backward,
         tuple([x.grad is not None for x in call.held]),
         next(iter(trace.backends)) if len(trace.backends) == 1 else None,
+        any(is_exchange(step.name) for step in program.instructions),
         ", ".join([f"{x.name} ({line})" for x, line in trace.pinned.items() if x in inputs][:3]),
     )
 
@@ -251,10 +256,9 @@ def _leaf(call: Call, leaf: Any, objects: dict[int, int]) -> tuple[str, Any]:
                 return "same", Ref("grad", i)
         if not isinstance(leaf._array, Traced):
             return "tensor", call.output(call.trace.constant(leaf._array))
-        _check_result(leaf)
         output = call.made(leaf)
-        if leaf._node is not None and swept(leaf._node):
-            call.over[output] = leaf._node.name()
+        if leaf._node is not None:
+            call.tracked[output] = leaf._node
         return "tensor", output
     if isinstance(leaf, Traced):
         for ref, value in call.inputs.items():
@@ -275,21 +279,4 @@ def _leaf(call: Call, leaf: Any, objects: dict[int, int]) -> tuple[str, Any]:
         f"{user_line()}: the compiled function returns a {type(leaf).__name__} that it has made, "
         "and each replay would return the same one; return Tensors, arrays and plain values in "
         "lists, tuples, dicts or dataclasses"
-    )
-
-
-def _check_result(made: Tensor) -> None:
-    """Raise for a result with hooks or the like, which a replay would not give."""
-    node = made._node
-    if isinstance(node, AccumulateGrad):
-        what = "is a leaf that requires grad, made by it"
-    elif isinstance(node, Hooked) and node.extra is not None and node.extra.gradient:
-        what = "has hooks of its own"
-    elif node is not None and node.watch is not None:
-        what = "retains its gradient"
-    else:
-        return
-    raise TraceError(
-        f"{user_line()}: a Tensor that the compiled function returns {what}; a replay would return "
-        "one without. Do it outside"
     )

@@ -9,9 +9,6 @@ from wengert.compiler.state import Identity, Missing
 
 __all__ = ["Report", "difference"]
 
-#: Reasons for eager calls that a report tells apart.
-LISTED = 20
-
 
 class Report:
     """What was recorded of a function, and which calls ran eagerly."""
@@ -31,13 +28,13 @@ class Report:
         """Count a recording; ``unseen`` is what the walk has not looked into."""
         self.recordings += 1
         self.reasons.append(f"{why}: {several(len(recording.program.instructions), 'instruction')}")
+        if recording.unrolled:
+            self.note(f"scans are unrolled: {recording.unrolled}")
         for text in unseen:
             self.note(f"not looked into: {text}")
 
     def fell_back(self, reason: str) -> bool:
         """Count a call that ran eagerly; return whether it is the first for this reason."""
-        listed = reason in self._fallbacks or len(self._fallbacks) < LISTED
-        reason = reason if listed else "further reasons like these"
         self._fallbacks[reason] += 1
         return self._fallbacks[reason] == 1
 

@@ -1,9 +1,4 @@
-"""State: what a function leads to.
-
-The walk begins at the function: its closure, its defaults, the globals that its code names, the
-object that it is a method of. It follows functions and methods of the user's that it meets in the
-same way, and gives the inputs of programs, and the plain values that calls compare.
-"""
+"""State: what a function leads to, and the values and classes that the walk tells apart."""
 
 import functools
 import random
@@ -219,7 +214,7 @@ class State:
         #: All objects, and their names by identity.
         self.objects: list[Any] = []
         self.known: dict[int, str] = {}
-        #: Generators of random numbers, and iterators.
+        #: Generators of random numbers.
         self.randoms: list[tuple[str, Any]] = []
         #: Names of objects that are not looked into.
         self.unseen: list[str] = []

@@ -83,7 +83,10 @@ _PARTS: list[tuple[type, tuple[str, ...]]] = [
     (np.vectorize, ("pyfunc", "otypes", "signature", "excluded")),
 ]
 #: Classes with a way of their own, of which a user's may have more.
-_EXTENDED = (ModuleType, *GENERATORS, *[kinds for kinds, _ in _PARTS[1:]])
+_EXTENDED: tuple[type, ...] = (
+    *(ModuleType, dict, list, deque, set, frozenset, *GENERATORS),
+    *[kinds for kinds, _ in _PARTS[1:]],
+)
 
 
 def find_state(
@@ -119,7 +122,6 @@ class _Walk:
         self.classes: set[type] = set()  # whose attributes are visited
         self.every = not names.isdisjoint(_BY_NAME)
         self.shared: dict[Any, int] | None = None  # the numbers of an optimizer's state
-        self._count = 0
 
     def argument(self, x: Any, name: str) -> None:
         """Visit what a leaf of the arguments leads to; Tensors and arrays themselves are inputs."""
@@ -133,8 +135,7 @@ class _Walk:
     def fact(self, name: str, what: Any) -> None:
         """Add what a program assumes."""
         self.state.facts.append((name, what))
-        self._count += 1
-        if self._count > LARGEST:
+        if len(self.state.facts) > LARGEST:
             within = [re.sub(r"(\[[^\[]*\]|\.[^.\[]*)$", "", x) for x, _ in self.state.facts]
             (branch, count), *_ = Counter(within).most_common(1)
             raise TraceError(
@@ -247,17 +248,14 @@ class _Walk:
                     self.visit(part, None, item_name(name, i))
             return
         self.fact(name, (Identity(type(x)), len(x)))
-        if place is None:
-            for i, part in enumerate(x):
-                self.visit(part, None, item_name(name, i), numeric)
-            return
-        self.state.known.setdefault(id(x), name)
-        self.state.objects.append(x)
-        if place.kind != "part":
-            self.state.spots.append((place, x))
+        if place is not None:
+            self.state.known.setdefault(id(x), name)
+            self.state.objects.append(x)
+            if place.kind != "part":
+                self.state.spots.append((place, x))
         for i, part in enumerate(x):
             called = item_name(name, i)
-            self.visit(part, Place(place, i, called, "part"), called, numeric)
+            self.visit(part, place and Place(place, i, called, "part"), called, numeric)
 
     # -- objects ---------------------------------------------------------------------------------
 
@@ -280,10 +278,8 @@ class _Walk:
             for i, part in enumerate(x):
                 called = name if numeric and len(x) == 1 else item_name(name, i)  # its one group
                 self.visit(part, Place(x, i, called) if ordered else None, called, numeric)
-            self.attributes(x, kind, name)
         elif isinstance(x, dict):
             self.mapping(x, name, numeric)
-            self.attributes(x, kind, name)
         elif isinstance(x, ModuleType):
             self.fact(name, Identity(x))
             if of_user(x.__name__):
@@ -471,8 +467,6 @@ class _Walk:
     def attributes(self, x: Any, kind: type, name: str, *, numeric: bool = False) -> None:
         """Visit the attributes of an object, and of its class, that code names or Wengert reads."""
         mine = class_of_user(kind)
-        if not mine and isinstance(x, dict | list | deque | set | frozenset):
-            return
         space = getattr(x, "__dict__", None)
         module, whole = isinstance(x, Module), self.every or traits_of(kind)[2]
         if type(space) is dict:

@@ -7,6 +7,7 @@ from wengert.func.jacobians import hessian, jacfwd, jacobian, jacrev
 from wengert.func.mapping import vmap
 from wengert.func.products import ggnvp, hvp, linearize
 from wengert.func.reverse import elementwise_grad, grad, value_and_grad, vjp
+from wengert.func.scanning import scan
 from wengert.func.trees import (
     TreeDef,
     register_node,
@@ -33,6 +34,7 @@ __all__ = [
     "jvp",
     "linearize",
     "register_node",
+    "scan",
     "tree_flatten",
     "tree_leaves",
     "tree_map",

@@ -3,7 +3,7 @@
 from wengert.nn import functional, init, stored, utils
 from wengert.nn.attention import MultiheadAttention
 from wengert.nn.cells import GRUCell, LSTMCell
-from wengert.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+from wengert.nn.containers import ModuleDict, ModuleList, ParameterList, Sequential
 from wengert.nn.convolution import (
     Conv1d,
     Conv2d,
@@ -13,7 +13,7 @@ from wengert.nn.convolution import (
     ZeroPad2d,
 )
 from wengert.nn.embedding import Embedding
-from wengert.nn.layers import Flatten, Identity, Linear, PReLU, Unflatten
+from wengert.nn.layers import Flatten, Identity, Linear
 from wengert.nn.module import Module
 from wengert.nn.normalisation import (
     BatchNorm1d,
@@ -27,23 +27,17 @@ from wengert.nn.normalisation import (
 from wengert.nn.parameter import Parameter
 from wengert.nn.recurrent import GRU, LSTM, RNN
 from wengert.nn.stored import *  # noqa: F403 -- its rows
-from wengert.nn.transformer import (
-    TransformerDecoder,
-    TransformerDecoderLayer,
-    TransformerEncoder,
-    TransformerEncoderLayer,
-)
+from wengert.nn.transformer import TransformerEncoder, TransformerEncoderLayer
 from wengert.ops.hints import list_public
 from wengert.storage.weights import load, save
 
 __all__ = [
     "GRU", "LSTM", "RNN", "BatchNorm1d", "BatchNorm2d", "Conv1d", "Conv2d", "ConvTranspose1d",
-    "ConvTranspose2d", "Embedding", "Flatten", "GRUCell", "GroupNorm", "Identity",
-    "InstanceNorm1d", "InstanceNorm2d", "LSTMCell", "LayerNorm", "Linear", "Module", "ModuleDict",
-    "ModuleList", "MultiheadAttention", "PReLU", "Parameter", "ParameterDict", "ParameterList",
-    "RMSNorm", "ReflectionPad2d", "Sequential", "TransformerDecoder", "TransformerDecoderLayer",
-    "TransformerEncoder", "TransformerEncoderLayer", "Unflatten", "ZeroPad2d", "functional",
-    "init", "load", "save", "utils",
+    "ConvTranspose2d", "Embedding", "Flatten", "GRUCell", "GroupNorm", "Identity", "InstanceNorm1d",
+    "InstanceNorm2d", "LSTMCell", "LayerNorm", "Linear", "Module", "ModuleDict", "ModuleList",
+    "MultiheadAttention", "Parameter", "ParameterList", "RMSNorm", "ReflectionPad2d", "Sequential",
+    "TransformerEncoder", "TransformerEncoderLayer", "ZeroPad2d", "functional", "init", "load",
+    "save", "utils",
 ]  # fmt: skip
 __all__ += stored.__all__
 

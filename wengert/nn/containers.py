@@ -1,6 +1,5 @@
 """Modules that hold modules or parameters."""
 
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from operator import index
 from typing import Any, Generic, Self, TypeVar, overload
@@ -40,16 +39,6 @@ class _Holder(Module, Generic[E]):
 
     def __len__(self) -> int:
         return len(self._items())
-
-    def __repr__(self) -> str:
-        if self._kind is Module:
-            return super().__repr__()
-        lines = []
-        for name, param in self._items():
-            size = "x".join(map(str, param.shape))
-            kind = f"[wengert.{param.dtype.name} of size {size}]"
-            lines.append(f"  ({name}): Parameter containing: {kind}")
-        return bracket_children(type(self).__name__, "", lines)
 
 
 class _Numbered(_Holder[E]):
@@ -232,17 +221,41 @@ class ParameterList(_Numbered[Parameter]):
     def __init__(self, values: Iterable[Tensor] | None = None) -> None:
         self.extend(() if values is None else values)
 
+    def __repr__(self) -> str:
+        lines = []
+        for name, param in self._items():
+            size = "x".join(map(str, param.shape))
+            kind = f"[wengert.{param.dtype.name} of size {size}]"
+            lines.append(f"  ({name}): Parameter containing: {kind}")
+        return bracket_children(type(self).__name__, "", lines)
 
-class _Named(_Holder[E]):
-    """Modules or parameters as a dict has them."""
+
+class ModuleDict(_Holder[E]):
+    """A dict of modules.
+
+    Examples
+    --------
+    >>> heads = wg.nn.ModuleDict({"mean": wg.nn.Linear(4, 1), "scale": wg.nn.Linear(4, 1)})
+    >>> heads["mean"](wg.ones((2, 4))).shape
+    (2, 1)
+    >>> [name for name, _ in heads.named_parameters()]
+    ['mean.weight', 'mean.bias', 'scale.weight', 'scale.bias']
+    """
+
+    @overload
+    def __init__(self: "ModuleDict[Any]") -> None: ...
+    @overload
+    def __init__(self, modules: Mapping[str, E] | Iterable[tuple[str, E]] | None) -> None: ...
+    def __init__(self, modules: Any = None) -> None:
+        self.update({} if modules is None else modules)
 
     def __getitem__(self, key: str) -> E:
         found: Any = self.__dict__.get(key)
-        if not isinstance(found, self._kind) and (id(self), key) not in swapped.get():
+        if not isinstance(found, Module):
             raise KeyError(key)
-        return found  # type: ignore[no-any-return]
+        return found  # type: ignore[return-value]
 
-    def __setitem__(self, key: str, value: Module | Tensor) -> None:
+    def __setitem__(self, key: str, value: Module) -> None:
         element = self._as_element(value)
         self._claim(key)
         setattr(self, key, element)
@@ -271,12 +284,11 @@ class _Named(_Holder[E]):
 
     def update(self, held: Any) -> None:
         """Add what a mapping or pairs hold; one under a name that is taken replaces the other."""
-        pairs = held.items() if isinstance(held, Mapping | _Named) else list(held)
-        if any(isinstance(pair, self._kind) for pair in pairs):
-            what = self._kind.__name__
+        pairs = held.items() if isinstance(held, Mapping | ModuleDict) else list(held)
+        if any(isinstance(pair, Module) for pair in pairs):
             raise TypeError(
-                f"nn.{what}Dict takes a mapping or pairs of a name and a {what.lower()}; "
-                f"{what.lower()}s without names are for nn.{what}List"
+                "nn.ModuleDict takes a mapping or pairs of a name and a module; modules without "
+                "names are for nn.ModuleList"
             )
         for name, value in pairs:
             self[name] = value
@@ -291,47 +303,3 @@ class _Named(_Holder[E]):
         """Remove all."""
         for key in self.keys():
             del self[key]
-
-
-class ModuleDict(_Named[E]):
-    """A dict of modules.
-
-    Examples
-    --------
-    >>> heads = wg.nn.ModuleDict({"mean": wg.nn.Linear(4, 1), "scale": wg.nn.Linear(4, 1)})
-    >>> heads["mean"](wg.ones((2, 4))).shape
-    (2, 1)
-    >>> [name for name, _ in heads.named_parameters()]
-    ['mean.weight', 'mean.bias', 'scale.weight', 'scale.bias']
-    """
-
-    @overload
-    def __init__(self: "ModuleDict[Any]") -> None: ...
-    @overload
-    def __init__(self, modules: Mapping[str, E] | Iterable[tuple[str, E]] | None) -> None: ...
-    def __init__(self, modules: Any = None) -> None:
-        self.update({} if modules is None else modules)
-
-
-class ParameterDict(_Named[Parameter]):
-    """A dict of parameters; a Tensor that is none becomes one.
-
-    Examples
-    --------
-    >>> params = wg.nn.ParameterDict({"shift": wg.zeros(2), "scale": wg.ones(2)})
-    >>> params["scale"].requires_grad
-    True
-    """
-
-    _kind = Parameter
-
-    def __init__(
-        self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]] | None = None
-    ) -> None:
-        self.update({} if parameters is None else parameters)
-
-    def update(self, held: Any) -> None:
-        """Add parameters, as in PyTorch those of a plain dict in the order of their names."""
-        if isinstance(held, Mapping) and not isinstance(held, OrderedDict):
-            held = sorted(held.items())
-        super().update(held)

@@ -1,19 +1,17 @@
 """Convolutions as modules, their windows as columns, and margins."""
 
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from wengert.nn import functional as F
 from wengert.nn.functional.convolution import Padding, margins
 from wengert.nn.functional.spatial import Sizes, sizes
 from wengert.nn.layers import Affine
 from wengert.nn.module import Module
+from wengert.ops.hints import Refusing
 from wengert.tape.tensor import Tensor
 
-PaddingMode = Literal["zeros", "reflect", "replicate", "circular"]
-_MODES = ("zeros", "reflect", "replicate", "circular")
 
-
-class _Convolution(Affine):
+class _Convolution(Refusing, Affine):
     """What convolutions and their adjoints share."""
 
     _count = 0
@@ -30,7 +28,7 @@ class _Convolution(Affine):
         dilation: int | tuple[int, ...] = 1,
         groups: int = 1,
         bias: bool = True,
-        padding_mode: PaddingMode = "zeros",
+        *,  # in PyTorch's place of these there is padding_mode
         device: Any = None,
         dtype: Any = None,
     ) -> None:
@@ -40,28 +38,24 @@ class _Convolution(Affine):
         for option, given in (("in_channels", in_channels), ("out_channels", out_channels)):
             if given % groups:
                 raise ValueError(f"{option} must be divisible by groups, and {given} is not")
-        modes = _MODES[:1] if self._transposed else _MODES
-        if padding_mode not in modes:
-            raise ValueError(f"{name}: padding_mode is one of {modes}, and not {padding_mode!r}")
         self.in_channels, self.out_channels = in_channels, out_channels
         self.kernel_size = sizes(kernel_size, count, name, "kernel_size", 1)
         self.stride = sizes(stride, count, name, "stride", 1)
         self.dilation = sizes(dilation, count, name, "dilation", 1)
-        self.groups, self.padding_mode = groups, padding_mode
+        self.groups = groups
         # What does not go with the stride is an error now.
         pairs = margins(padding, self.kernel_size, self.stride, self.dilation, name)
         self.padding: Any = padding if isinstance(padding, str) else tuple([p for p, _ in pairs])
-        self._margins = [n for pair in reversed(pairs) for n in pair]
         first, second = out_channels, in_channels
         if self._transposed:
             first, second = second, first
         shape = (first, second // groups, *self.kernel_size)
-        self._make(shape, out_channels, bias, device, dtype)
+        self._add_parameters(shape, out_channels, bias, device, dtype)
 
     def extra_repr(self) -> str:
         none, one = (0,) * self._count, (1,) * self._count
         defaults: dict[str, Any] = {"padding": none, "dilation": one, "output_padding": none}
-        defaults |= {"groups": 1, "bias": True, "padding_mode": "zeros"}
+        defaults |= {"groups": 1, "bias": True}
         values = {name: getattr(self, name) for name in ("kernel_size", "stride", *defaults)}
         values["bias"] = self.bias is not None
         shown = [f"{n}={v}" for n, v in values.items() if n not in defaults or v != defaults[n]]
@@ -70,11 +64,8 @@ class _Convolution(Affine):
 
 class _Forward(_Convolution):
     def forward(self, input: Any) -> Tensor:
-        padding: Any = self.padding
-        if self.padding_mode != "zeros":
-            input, padding = F.pad(input, self._margins, cast(Any, self.padding_mode)), 0
         convolve = (F.conv1d, F.conv2d)[self._count - 1]
-        options: Any = (self.stride, padding, self.dilation, self.groups)
+        options: Any = (self.stride, self.padding, self.dilation, self.groups)
         return convolve(input, self.weight, self.bias, *options)
 
 
@@ -83,7 +74,7 @@ class Conv1d(_Forward):
 
     ``weight`` is of shape (O, C/groups, k) for C channels of the input and O of the result, and
     ``bias`` of shape (O,). Both start uniform within :math:`\pm 1 / \sqrt n` for the n weights in
-    each element of the weight's first axis. The input is padded as by `functional.pad`.
+    each element of the weight's first axis.
 
     Examples
     --------
@@ -128,14 +119,14 @@ class _Transposed(_Convolution):
         groups: int = 1,
         bias: bool = True,
         dilation: int | tuple[int, ...] = 1,
-        padding_mode: PaddingMode = "zeros",
+        *,
         device: Any = None,
         dtype: Any = None,
     ) -> None:
         name = type(self).__name__
         self.output_padding = sizes(output_padding, self._count, name, "output_padding")
-        more = groups, bias, padding_mode, device, dtype
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, *more)
+        how = stride, padding, dilation, groups, bias
+        super().__init__(in_channels, out_channels, kernel_size, *how, device=device, dtype=dtype)
 
     def forward(self, input: Any) -> Tensor:
         convolve = (F.conv_transpose1d, F.conv_transpose2d)[self._count - 1]

@@ -89,7 +89,8 @@ def warn_of_held(module: Any, name: str, value: Any) -> None:
     kind, items = type(value).__name__, value.values() if isinstance(value, Mapping) else value
     for what, cls in (("Module", base), ("Parameter", parameter)):
         if any(isinstance(x, cls) and id(x) not in own for x in items):
-            holder = f"nn.{what}{'Dict' if isinstance(value, Mapping) else 'List'}"
+            named = isinstance(value, Mapping) and what == "Module"
+            holder = "nn.ModuleDict" if named else f"nn.{what}List"
             warnings.warn(
                 f"{type(module).__name__}.{name} is a {kind} of {what}s, which are not among the "
                 f"module's parameters: no optimiser trains them, and state_dict and to leave them "

@@ -1,4 +1,8 @@
-"""Layers."""
+"""Layers whose numbers a module learns, and those that only change shapes.
+
+`wrapped` makes a Tensor of an array, `anew` another Tensor of the same values; `whole` refuses what
+is no integer. What calls a function with options alone is a row of `wengert.nn.stored`.
+"""
 
 import math
 from typing import Any
@@ -8,7 +12,6 @@ from wengert.nn import functional as F
 from wengert.nn import init
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
-from wengert.ops.axes import as_axis, number
 from wengert.ops.creation import whole
 from wengert.tape.primitive import anew
 from wengert.tape.tensor import Tensor, wrapped
@@ -38,7 +41,7 @@ class Affine(Module):
     weight: Parameter
     bias: Parameter | None
 
-    def _make(
+    def _add_parameters(
         self, shape: tuple[int, ...], outputs: int, bias: bool, device: Any, dtype: Any
     ) -> None:
         self.weight = Parameter(ops.empty(shape, device=device, dtype=dtype))
@@ -78,7 +81,7 @@ class Linear(Affine):
         self.in_features = whole(in_features, "Linear", "in_features")
         self.out_features = whole(out_features, "Linear", "out_features")
         shape = self.out_features, self.in_features
-        self._make(shape, self.out_features, bias, device, dtype)
+        self._add_parameters(shape, self.out_features, bias, device, dtype)
 
     def forward(self, input: Any) -> Tensor:
         """Map (..., in_features) to (..., out_features)."""
@@ -110,63 +113,3 @@ class Flatten(Module):
 
     def extra_repr(self) -> str:
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
-
-
-class Unflatten(Module):
-    """Split an axis into several, of which one length may be -1.
-
-    Examples
-    --------
-    >>> wg.nn.Unflatten(1, (3, 2))(wg.ones((4, 6))).shape
-    (4, 3, 2)
-    """
-
-    def __init__(self, dim: int, unflattened_size: tuple[int, ...]) -> None:
-        self.dim = dim
-        self.unflattened_size = tuple(unflattened_size)
-
-    def forward(self, input: Tensor) -> Tensor:
-        shape = tuple(input.shape)
-        dim = as_axis(self.dim, len(shape), "unflatten")
-        lengths = list(self.unflattened_size)
-        if lengths.count(-1) == 1 and (known := -math.prod(lengths)):
-            lengths[lengths.index(-1)] = shape[dim] // known
-        if math.prod(lengths) != shape[dim] or min(lengths, default=0) < 0:
-            raise RuntimeError(
-                f"unflatten: sizes {self.unflattened_size} don't multiply up to the size of dim "
-                f"{self.dim} ({shape[dim]}) in the input tensor"
-            )
-        return ops.reshape(input, (*shape[:dim], *lengths, *shape[dim + 1 :]))
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
-
-
-class PReLU(Module):
-    """`functional.prelu` with slopes that are learnt, one or one a channel, from ``init``.
-
-    Examples
-    --------
-    >>> layer = wg.nn.PReLU()
-    >>> layer(wg.asarray([[-1.0], [2.0]])).sum().backward()
-    >>> layer.weight.grad
-    tensor([-1.])
-    """
-
-    def __init__(
-        self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None
-    ) -> None:
-        self.num_parameters = whole(num_parameters, "PReLU", "num_parameters")
-        self.init = number(init, "PReLU", "init")
-        self.weight = Parameter(ops.empty((self.num_parameters,), device=device, dtype=dtype))
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Set the slopes to what they start with."""
-        init.constant_(self.weight, self.init)
-
-    def forward(self, input: Any) -> Tensor:
-        return F.prelu(input, self.weight)
-
-    def extra_repr(self) -> str:
-        return f"num_parameters={self.num_parameters}"

@@ -21,7 +21,9 @@ class _Norm(Module):
     weight: Parameter | None
     bias: Parameter | None
 
-    def _make(self, shape: tuple[int, ...], weight: bool, bias: bool, device: Any, of: Any) -> None:
+    def _add_parameters(
+        self, shape: tuple[int, ...], weight: bool, bias: bool, device: Any, of: Any
+    ) -> None:
         place = {"device": device, "dtype": of}
         self.weight = Parameter(ops.ones(shape, **place)) if weight else None
         self.bias = Parameter(ops.zeros(shape, **place)) if weight and bias else None
@@ -64,7 +66,7 @@ class LayerNorm(_Norm):
     ) -> None:
         self.normalized_shape = _lengths(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        self._make(self.normalized_shape, elementwise_affine, bias, device, dtype)
+        self._add_parameters(self.normalized_shape, elementwise_affine, bias, device, dtype)
 
     def forward(self, input: Any) -> Tensor:
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -93,7 +95,7 @@ class RMSNorm(_Norm):
     ) -> None:
         self.normalized_shape = _lengths(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        self._make(self.normalized_shape, elementwise_affine, False, device, dtype)
+        self._add_parameters(self.normalized_shape, elementwise_affine, False, device, dtype)
 
     def forward(self, input: Any) -> Tensor:
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
@@ -129,7 +131,7 @@ class GroupNorm(_Norm):
             )
         self.num_groups, self.num_channels = num_groups, num_channels
         self.eps, self.affine = eps, affine
-        self._make((num_channels,), affine, bias, device, dtype)
+        self._add_parameters((num_channels,), affine, bias, device, dtype)
 
     def forward(self, input: Any) -> Tensor:
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
@@ -176,7 +178,7 @@ class _BatchNorm(_Channels):
         self.eps, self.momentum = eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         shape = (self.num_features,)
-        self._make(shape, affine, bias, device, dtype)
+        self._add_parameters(shape, affine, bias, device, dtype)
         for name, make, lengths, of in (
             ("running_mean", ops.zeros, shape, dtype),
             ("running_var", ops.ones, shape, dtype),
@@ -242,7 +244,7 @@ class _InstanceNorm(_Channels):
             )
         self.num_features, self.eps, self.momentum = index(num_features), eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
-        self._make((self.num_features,), affine, bias, device, dtype)
+        self._add_parameters((self.num_features,), affine, bias, device, dtype)
 
     def forward(self, input: Any) -> Tensor:
         self._check_shape(input)

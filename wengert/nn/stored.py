@@ -11,13 +11,10 @@ from wengert.nn.functional.dropout import probability
 # Activations.
 ELU = module("ELU", F.elu, inplace=True)
 GELU = module("GELU", F.gelu)
-GLU = module("GLU", F.glu)
-Hardsigmoid = module("Hardsigmoid", F.hardsigmoid, inplace=True, shown="")
 Hardswish = module("Hardswish", F.hardswish, inplace=True, shown="")
 LeakyReLU = module("LeakyReLU", F.leaky_relu, inplace=True)
 LogSigmoid = module("LogSigmoid", F.logsigmoid)
 LogSoftmax = module("LogSoftmax", F.log_softmax)
-Mish = module("Mish", F.mish, inplace=True)
 ReLU = module("ReLU", F.relu, inplace=True)
 ReLU6 = module("ReLU6", F.relu6, inplace=True)
 SELU = module("SELU", F.selu, inplace=True)
@@ -25,17 +22,7 @@ SiLU = module("SiLU", F.silu, inplace=True)
 Sigmoid = module("Sigmoid", F.sigmoid)
 Softmax = module("Softmax", F.softmax)
 Softplus = module("Softplus", F.softplus)
-Softsign = module("Softsign", F.softsign)
 Tanh = module("Tanh", F.tanh)
-
-
-def _check_ends(layer: Any) -> None:
-    low, high = layer.min_val, layer.max_val
-    if not (hasattr(low, "dtype") or hasattr(high, "dtype")) and high <= low:
-        raise ValueError(f"max_val should be above min_val, and is {high}, not {low}")
-
-
-Hardtanh = module("Hardtanh", F.hardtanh, inplace=True, check=_check_ends)
 
 
 # Dropout.
@@ -56,14 +43,11 @@ def _set_stride(layer: Any) -> None:
 _WINDOW = "kernel_size={0.kernel_size}, stride={0.stride}, padding={0.padding}"
 _average = partial(module, shown=_WINDOW, check=_set_stride)
 _maximum = partial(
-    module,
-    shown=_WINDOW + ", dilation={0.dilation}, ceil_mode={0.ceil_mode}",
-    check=_set_stride,
+    module, shown=_WINDOW + ", dilation={0.dilation}, ceil_mode=False", check=_set_stride
 )
 _adaptive = partial(module, shown="output_size={0.output_size}")
 AdaptiveAvgPool1d = _adaptive("AdaptiveAvgPool1d", F.adaptive_avg_pool1d)
 AdaptiveAvgPool2d = _adaptive("AdaptiveAvgPool2d", F.adaptive_avg_pool2d)
-AdaptiveMaxPool2d = _adaptive("AdaptiveMaxPool2d", F.adaptive_max_pool2d)
 AvgPool1d = _average("AvgPool1d", F.avg_pool1d)
 AvgPool2d = _average("AvgPool2d", F.avg_pool2d)
 MaxPool1d = _maximum("MaxPool1d", F.max_pool1d)
@@ -96,12 +80,6 @@ def _check_batches(loss: Any) -> None:
     check_reduction("mean" if loss.reduction == "batchmean" else loss.reduction)
 
 
-def _check_margin(loss: Any) -> None:
-    check_reduction(loss.reduction)
-    if not loss.margin > 0:
-        raise ValueError(f"margin must be greater than 0, and is {loss.margin}")
-
-
 _loss = partial(module, shown="", check=_check_reduction)
 BCELoss = _loss("BCELoss", F.binary_cross_entropy)
 BCEWithLogitsLoss = _loss("BCEWithLogitsLoss", F.binary_cross_entropy_with_logits)
@@ -114,9 +92,7 @@ KLDivLoss = _loss("KLDivLoss", F.kl_div, check=_check_batches)
 L1Loss = _loss("L1Loss", F.l1_loss)
 MSELoss = _loss("MSELoss", F.mse_loss)
 NLLLoss = _loss("NLLLoss", F.nll_loss)
-PairwiseDistance = module("PairwiseDistance", F.pairwise_distance, shown="")
 SmoothL1Loss = _loss("SmoothL1Loss", F.smooth_l1_loss)
-TripletMarginLoss = _loss("TripletMarginLoss", F.triplet_margin_loss, check=_check_margin)
 
 __all__ = [
     name

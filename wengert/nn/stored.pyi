@@ -10,13 +10,10 @@ from wengert.tape.tensor import Tensor
 __all__ = [
     "ELU",
     "GELU",
-    "GLU",
-    "Hardsigmoid",
     "Hardswish",
     "LeakyReLU",
     "LogSigmoid",
     "LogSoftmax",
-    "Mish",
     "ReLU",
     "ReLU6",
     "SELU",
@@ -24,14 +21,11 @@ __all__ = [
     "Sigmoid",
     "Softmax",
     "Softplus",
-    "Softsign",
     "Tanh",
-    "Hardtanh",
     "Dropout",
     "Dropout2d",
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
-    "AdaptiveMaxPool2d",
     "AvgPool1d",
     "AvgPool2d",
     "MaxPool1d",
@@ -50,9 +44,7 @@ __all__ = [
     "L1Loss",
     "MSELoss",
     "NLLLoss",
-    "PairwiseDistance",
     "SmoothL1Loss",
-    "TripletMarginLoss",
 ]
 
 class ELU(Stored):
@@ -64,16 +56,6 @@ class ELU(Stored):
 class GELU(Stored):
     approximate: Literal["none", "tanh"]
     def __init__(self, approximate: Literal["none", "tanh"] = "none") -> None: ...
-    def forward(self, input: Any) -> Tensor: ...
-
-class GLU(Stored):
-    dim: int
-    def __init__(self, dim: int = -1) -> None: ...
-    def forward(self, input: Any) -> Tensor: ...
-
-class Hardsigmoid(Stored):
-    inplace: bool
-    def __init__(self, inplace: bool = False) -> None: ...
     def forward(self, input: Any) -> Tensor: ...
 
 class Hardswish(Stored):
@@ -94,11 +76,6 @@ class LogSigmoid(Stored):
 class LogSoftmax(Stored):
     dim: int | None
     def __init__(self, dim: int | None = None) -> None: ...
-    def forward(self, input: Any) -> Tensor: ...
-
-class Mish(Stored):
-    inplace: bool
-    def __init__(self, inplace: bool = False) -> None: ...
     def forward(self, input: Any) -> Tensor: ...
 
 class ReLU(Stored):
@@ -136,21 +113,8 @@ class Softplus(Stored):
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None: ...
     def forward(self, input: Any) -> Tensor: ...
 
-class Softsign(Stored):
-    def __init__(self) -> None: ...
-    def forward(self, input: Any) -> Tensor: ...
-
 class Tanh(Stored):
     def __init__(self) -> None: ...
-    def forward(self, input: Any) -> Tensor: ...
-
-class Hardtanh(Stored):
-    min_val: float
-    max_val: float
-    inplace: bool
-    def __init__(
-        self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
-    ) -> None: ...
     def forward(self, input: Any) -> Tensor: ...
 
 class Dropout(Stored):
@@ -177,25 +141,17 @@ class AdaptiveAvgPool2d(Stored):
     ) -> None: ...
     def forward(self, input: Any) -> Tensor: ...
 
-class AdaptiveMaxPool2d(Stored):
-    output_size: int | tuple[int, ...] | tuple[int | None, ...] | None
-    def __init__(
-        self, output_size: int | tuple[int, ...] | tuple[int | None, ...] | None
-    ) -> None: ...
-    def forward(self, input: Any) -> Tensor: ...
-
 class AvgPool1d(Stored):
     kernel_size: int | tuple[int, ...]
     stride: int | tuple[int, ...] | None
     padding: int | tuple[int, ...]
-    ceil_mode: bool
     count_include_pad: bool
     def __init__(
         self,
         kernel_size: int | tuple[int, ...],
         stride: int | tuple[int, ...] | None = None,
         padding: int | tuple[int, ...] = 0,
-        ceil_mode: bool = False,
+        *,
         count_include_pad: bool = True,
     ) -> None: ...
     def forward(self, input: Any) -> Tensor: ...
@@ -204,14 +160,13 @@ class AvgPool2d(Stored):
     kernel_size: int | tuple[int, ...]
     stride: int | tuple[int, ...] | None
     padding: int | tuple[int, ...]
-    ceil_mode: bool
     count_include_pad: bool
     def __init__(
         self,
         kernel_size: int | tuple[int, ...],
         stride: int | tuple[int, ...] | None = None,
         padding: int | tuple[int, ...] = 0,
-        ceil_mode: bool = False,
+        *,
         count_include_pad: bool = True,
     ) -> None: ...
     def forward(self, input: Any) -> Tensor: ...
@@ -221,15 +176,12 @@ class MaxPool1d(Stored):
     stride: int | tuple[int, ...] | None
     padding: int | tuple[int, ...]
     dilation: int | tuple[int, ...]
-    ceil_mode: bool
     def __init__(
         self,
         kernel_size: int | tuple[int, ...],
         stride: int | tuple[int, ...] | None = None,
         padding: int | tuple[int, ...] = 0,
         dilation: int | tuple[int, ...] = 1,
-        *,
-        ceil_mode: bool = False,
     ) -> None: ...
     def forward(self, input: Any) -> Tensor: ...
 
@@ -238,15 +190,12 @@ class MaxPool2d(Stored):
     stride: int | tuple[int, ...] | None
     padding: int | tuple[int, ...]
     dilation: int | tuple[int, ...]
-    ceil_mode: bool
     def __init__(
         self,
         kernel_size: int | tuple[int, ...],
         stride: int | tuple[int, ...] | None = None,
         padding: int | tuple[int, ...] = 0,
         dilation: int | tuple[int, ...] = 1,
-        *,
-        ceil_mode: bool = False,
     ) -> None: ...
     def forward(self, input: Any) -> Tensor: ...
 
@@ -388,13 +337,6 @@ class NLLLoss(Stored):
     ) -> None: ...
     def forward(self, input: Any, target: Any) -> Tensor: ...
 
-class PairwiseDistance(Stored):
-    p: float
-    eps: float
-    keepdim: bool
-    def __init__(self, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> None: ...
-    def forward(self, x1: Any, x2: Any) -> Tensor: ...
-
 class SmoothL1Loss(Stored):
     reduction: Literal["mean", "sum", "none"]
     beta: float
@@ -402,20 +344,3 @@ class SmoothL1Loss(Stored):
         self, *, reduction: Literal["mean", "sum", "none"] = "mean", beta: float = 1.0
     ) -> None: ...
     def forward(self, input: Any, target: Any) -> Tensor: ...
-
-class TripletMarginLoss(Stored):
-    margin: float
-    p: float
-    eps: float
-    swap: bool
-    reduction: Literal["mean", "sum", "none"]
-    def __init__(
-        self,
-        margin: float = 1.0,
-        p: float = 2.0,
-        eps: float = 1e-06,
-        swap: bool = False,
-        *,
-        reduction: Literal["mean", "sum", "none"] = "mean",
-    ) -> None: ...
-    def forward(self, anchor: Any, positive: Any, negative: Any) -> Tensor: ...

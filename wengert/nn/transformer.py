@@ -19,10 +19,20 @@ Activation = Callable[[Tensor], Tensor]
 _ACTIVATIONS: dict[str, Activation] = {"relu": F.relu, "gelu": F.gelu}
 
 
-class _Layer(Module):
-    """What layers of the encoder and the decoder share."""
+class TransformerEncoderLayer(Module):
+    r"""Attention of a sequence to itself, and then a network for each position.
 
-    _crossed = False  # whether there is attention to another sequence
+    Each part's result, of which ``dropout`` sets a share to zero while training, is added to its
+    input; with ``norm_first`` the input is normalised, :math:`x + f(\operatorname{norm}(x))`, and
+    not the sum, :math:`\operatorname{norm}(x + f(x))`. Vaswani et al., "Attention is all you need"
+    (2017). PyTorch: ``torch.nn.TransformerEncoderLayer``.
+
+    Examples
+    --------
+    >>> layer = wg.nn.TransformerEncoderLayer(8, nhead=2, dim_feedforward=16, batch_first=True)
+    >>> layer(wg.ones((4, 5, 8))).shape
+    (4, 5, 8)
+    """
 
     def __init__(
         self,
@@ -45,61 +55,17 @@ class _Layer(Module):
                 )
             activation = _ACTIVATIONS[activation]
         place = {"device": device, "dtype": dtype}
-
-        def attention() -> MultiheadAttention:
-            return MultiheadAttention(
-                d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **place
-            )
-
-        self.self_attn = attention()
-        if self._crossed:
-            self.multihead_attn = attention()
+        more = {"bias": bias, "batch_first": batch_first}
+        self.self_attn = MultiheadAttention(d_model, nhead, dropout, **more, **place)
         self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **place)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **place)
         self.norm_first = norm_first
-        parts = range(1, 3 + self._crossed)
-        for part in parts:
-            setattr(self, f"norm{part}", LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **place))
-        for part in parts:
-            setattr(self, f"dropout{part}", Dropout(dropout))
+        self.norm1, self.norm2 = (
+            LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **place) for _ in range(2)
+        )
+        self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout)
         self.activation = activation
-
-    def _add_part(self, x: Tensor, part: int, function: Callable[[Tensor], Tensor]) -> Tensor:
-        """A part's result, added to its input."""
-        norm, dropout = getattr(self, f"norm{part}"), getattr(self, f"dropout{part}")
-        if self.norm_first:
-            return ops.add(x, dropout(function(norm(x))))
-        return norm(ops.add(x, dropout(function(x))))  # type: ignore[no-any-return]
-
-    def _attend(self, x: Tensor, mask: Any, padding: Any, is_causal: bool) -> Tensor:
-        """The first part: attention of a sequence to itself."""
-        options = {"need_weights": False, "is_causal": is_causal}
-        return self._add_part(
-            x, 1, lambda x: self.self_attn(x, x, x, padding, attn_mask=mask, **options)[0]
-        )
-
-    def _feed(self, x: Tensor, part: int) -> Tensor:
-        """The last part: a network for each position."""
-        return self._add_part(
-            x, part, lambda x: self.linear2(self.dropout(self.activation(self.linear1(x))))
-        )
-
-
-class TransformerEncoderLayer(_Layer):
-    r"""Attention of a sequence to itself, and then a network for each position.
-
-    Each part's result, of which ``dropout`` sets a share to zero while training, is added to its
-    input; with ``norm_first`` the input is normalised, :math:`x + f(\operatorname{norm}(x))`, and
-    not the sum, :math:`\operatorname{norm}(x + f(x))`. Vaswani et al., "Attention is all you need"
-    (2017). PyTorch: ``torch.nn.TransformerEncoderLayer``.
-
-    Examples
-    --------
-    >>> layer = wg.nn.TransformerEncoderLayer(8, nhead=2, dim_feedforward=16, batch_first=True)
-    >>> layer(wg.ones((4, 5, 8))).shape
-    (4, 5, 8)
-    """
 
     def forward(
         self,
@@ -109,60 +75,25 @@ class TransformerEncoderLayer(_Layer):
         is_causal: bool = False,
     ) -> Tensor:
         """Return a sequence of the shape of ``src``. The masks are those of attention."""
-        return self._feed(self._attend(src, src_mask, src_key_padding_mask, is_causal), 2)
+
+        def attend(x: Tensor) -> Tensor:
+            out, _ = self.self_attn(
+                x, x, x, src_key_padding_mask, False, attn_mask=src_mask, is_causal=is_causal
+            )
+            return self.dropout1(out)
+
+        def feed(x: Tensor) -> Tensor:
+            inner = self.dropout(self.activation(self.linear1(x)))
+            return self.dropout2(self.linear2(inner))
+
+        if self.norm_first:
+            x = ops.add(src, attend(self.norm1(src)))
+            return ops.add(x, feed(self.norm2(x)))
+        x = self.norm1(ops.add(src, attend(src)))
+        return self.norm2(ops.add(x, feed(x)))
 
 
-class TransformerDecoderLayer(_Layer):
-    """Attention of a sequence to itself and to a memory, and then a network for each position.
-
-    Vaswani et al., "Attention is all you need" (2017). Options are those of
-    `TransformerEncoderLayer`. PyTorch: ``torch.nn.TransformerDecoderLayer``.
-
-    Examples
-    --------
-    >>> layer = wg.nn.TransformerDecoderLayer(8, nhead=2, dim_feedforward=16, batch_first=True)
-    >>> layer(wg.ones((4, 5, 8)), wg.ones((4, 7, 8))).shape
-    (4, 5, 8)
-    """
-
-    _crossed = True
-
-    def forward(
-        self,
-        tgt: Any,
-        memory: Any,
-        tgt_mask: Any = None,
-        memory_mask: Any = None,
-        tgt_key_padding_mask: Any = None,
-        memory_key_padding_mask: Any = None,
-        tgt_is_causal: bool = False,
-        memory_is_causal: bool = False,
-    ) -> Tensor:
-        """Return a sequence of the shape of ``tgt``. The masks are those of attention."""
-        x = self._attend(tgt, tgt_mask, tgt_key_padding_mask, tgt_is_causal)
-        masks = {"attn_mask": memory_mask, "key_padding_mask": memory_key_padding_mask}
-        options = {"need_weights": False, "is_causal": memory_is_causal}
-        x = self._add_part(
-            x, 2, lambda x: self.multihead_attn(x, memory, memory, **masks, **options)[0]
-        )
-        return self._feed(x, 3)
-
-
-class _Stack(Module):
-    """Copies of a layer, one after the other."""
-
-    def __init__(self, layer: Module, num_layers: int, norm: Module | None) -> None:
-        self.layers = ModuleList([deepcopy(layer) for _ in range(num_layers)])
-        self.num_layers = num_layers
-        self.norm = norm
-
-    def _run(self, x: Any, *args: Any, **masks: Any) -> Any:
-        for layer in self.layers:
-            x = layer(x, *args, **masks)
-        return x if self.norm is None else self.norm(x)
-
-
-class TransformerEncoder(_Stack):
+class TransformerEncoder(Module):
     """Copies of a `TransformerEncoderLayer` with its numbers, one after the other.
 
     PyTorch: ``torch.nn.TransformerEncoder``.
@@ -182,7 +113,9 @@ class TransformerEncoder(_Stack):
         enable_nested_tensor: bool = True,
         mask_check: bool = True,
     ) -> None:
-        super().__init__(encoder_layer, num_layers, norm)
+        self.layers = ModuleList([deepcopy(encoder_layer) for _ in range(num_layers)])
+        self.num_layers = num_layers
+        self.norm = norm
 
     def forward(
         self,
@@ -192,48 +125,12 @@ class TransformerEncoder(_Stack):
         is_causal: bool | None = None,
     ) -> Tensor:
         """Return a sequence of the shape of ``src``. Each layer has the masks."""
-        return self._run(  # type: ignore[no-any-return]
-            src,
-            src_mask=mask,
-            src_key_padding_mask=src_key_padding_mask,
-            is_causal=bool(is_causal),
-        )
-
-
-class TransformerDecoder(_Stack):
-    """Copies of a `TransformerDecoderLayer` with its numbers, one after the other.
-
-    PyTorch: ``torch.nn.TransformerDecoder``.
-
-    Examples
-    --------
-    >>> layer = wg.nn.TransformerDecoderLayer(d_model=8, nhead=2, batch_first=True)
-    >>> wg.nn.TransformerDecoder(layer, num_layers=2)(wg.ones((3, 5, 8)), wg.ones((3, 7, 8))).shape
-    (3, 5, 8)
-    """
-
-    def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
-        super().__init__(decoder_layer, num_layers, norm)
-
-    def forward(
-        self,
-        tgt: Any,
-        memory: Any,
-        tgt_mask: Any = None,
-        memory_mask: Any = None,
-        tgt_key_padding_mask: Any = None,
-        memory_key_padding_mask: Any = None,
-        tgt_is_causal: bool | None = None,
-        memory_is_causal: bool = False,
-    ) -> Tensor:
-        """Return a sequence of the shape of ``tgt``. Each layer has the memory and the masks."""
-        return self._run(  # type: ignore[no-any-return]
-            tgt,
-            memory,
-            tgt_mask=tgt_mask,
-            memory_mask=memory_mask,
-            tgt_key_padding_mask=tgt_key_padding_mask,
-            memory_key_padding_mask=memory_key_padding_mask,
-            tgt_is_causal=bool(tgt_is_causal),
-            memory_is_causal=memory_is_causal,
-        )
+        x = src
+        for layer in self.layers:
+            x = layer(
+                x,
+                src_mask=mask,
+                src_key_padding_mask=src_key_padding_mask,
+                is_causal=bool(is_causal),
+            )
+        return x if self.norm is None else self.norm(x)  # type: ignore[no-any-return]

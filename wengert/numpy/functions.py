@@ -41,9 +41,7 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None =
     return array(a, dtype, copy=copy)
 
 
-def full(
-    shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None
-) -> Any:
+def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Any:
     """Make a Tensor of one value, or of one that broadcasts; its derivative is kept."""
     return as_array(wg.broadcast_to(array(fill_value, dtype), shape).clone())
 

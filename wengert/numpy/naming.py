@@ -75,24 +75,24 @@ def _join(x: Any, name: str = "") -> Any:
 
 def transpose(x: Any, axes: Any = None) -> Any:
     """All axes in reverse, unless told otherwise."""
-    if axes is None and x._array.ndim == 2:
+    if axes is None and (n := x._array.ndim) == 2:
         return wg.matrix_transpose(x)
-    return wg.permute_dims(x, tuple(range(x.ndim))[::-1] if axes is None else axes)
+    return wg.permute_dims(x, tuple(range(n - 1, -1, -1)) if axes is None else axes)
 
 
 def _dot(x: Any, y: Any) -> Any:
-    if type(y) is Tensor and 0 < x._array.ndim < 3 and 0 < y._array.ndim < 3:
+    if type(y) is Tensor and x._array.ndim + y._array.ndim < 5:  # where the two are the same
         return wg.matmul(x, y)
     raise TypeError
 
 
+_SAME = "broadcast_to clip diff einsum moveaxis reshape roll stack take where"
 #: What answers quickly, of an axis and of other arguments. Where it raises an error, as for what it
 #: does not take, the counterpart answers, or tells.
 _BY_AXIS: dict[str, Any] = {name: getattr(wg, name) for name in _ALONG}
 _BY_AXIS |= {"cumprod": wg.cumulative_prod, "cumsum": wg.cumulative_sum}
 _OTHERS: dict[str, Any] = {
-    **{name: getattr(wg, name) for name in ("broadcast_to", "clip", "diff", "einsum", "moveaxis")},
-    **{name: getattr(wg, name) for name in ("reshape", "roll", "stack", "where")},
+    **{name: getattr(wg, name) for name in _SAME.split()},
     **{f"linalg.{name}": getattr(wg.linalg, name) for name in ("det", "inv", "solve")},
     "concatenate": wg.concat,
     "dot": _dot,
@@ -103,39 +103,43 @@ _OTHERS: dict[str, Any] = {
     "transpose": transpose,
     "vstack": lambda arrays: (wg.stack if arrays[0]._array.ndim == 1 else wg.concat)(arrays),
 }
+#: Of these, also where the elements are integers.
+_MOVES = "broadcast_to expand_dims flip moveaxis ravel reshape roll squeeze take transpose where"
 _PLAIN = {Tensor, np.ndarray, int, float, tuple, type(None)}
-_MISSING: Any = object()
+_NONE: Any = object()
 
 
 def door(label: str, theirs: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
     """NumPy's function, of Tensors its counterpart; what is plain is answered quickly."""
     name = label.partition(".")[2]
     by_axis, special = name in _BY_AXIS, (_BY_AXIS | _OTHERS).get(name)
-    own, any_kind = special or ours, special in (None, wg.where)
+    own, any_kind = special or ours, special is None or name in _MOVES.split()
     names = parameters_of(theirs)
     out_at = names.index("out") if "out" in names and names[0] != "operands" else len(names)
+    three = out_at > 2 and not by_axis
 
     @wraps(theirs)
-    def call(a: Any = _MISSING, b: Any = _MISSING, /, *more: Any, **keywords: Any) -> Any:
+    def call(a: Any = _NONE, b: Any = _NONE, /, *more: Any, axis: Any = _NONE, **named: Any) -> Any:
         if type(a) is Tensor:
             plain = any_kind or a._node is not None or a.dtype.inexact
         else:
             parts = a if type(a) in (list, tuple) else (b,) * (type(a) is str)
             plain = bool(special) and {*map(type, parts)} == {Tensor}
         try:
-            if not plain or (keywords and [*keywords] != ["axis"]):
+            if named or not plain:
                 pass
-            elif b is _MISSING:
-                return own(a, **keywords) if keywords else own(a)
-            elif by_axis:
-                return own(a, *more, axis=b, **keywords)
-            elif type(b) in _PLAIN and not more and not keywords:
-                return own(a, b)
-            elif len(more) < out_at - 1 and _PLAIN.issuperset(map(type, (b, *more))):
-                return own(a, b, *more, **keywords)
-        except (TypeError, ValueError, OverflowError):  # told below, by name
+            elif b is _NONE:
+                return own(a) if axis is _NONE else own(a, axis=axis)
+            elif type(b) in _PLAIN and not more:
+                if axis is not _NONE:
+                    return own(a, b, axis=axis)
+                return own(a, axis=b) if by_axis else own(a, b)
+            elif three and len(more) == 1 and axis is _NONE and {type(b), type(more[0])} <= _PLAIN:
+                return own(a, b, more[0])
+        except (AttributeError, TypeError, ValueError, OverflowError):  # told below, by name
             pass
-        return general(*[x for x in (a, b, *more) if x is not _MISSING], **keywords)
+        named |= {} if axis is _NONE else {"axis": axis}
+        return general(*[x for x in (a, b, *more) if x is not _NONE], **named)
 
     def general(*args: Any, **keywords: Any) -> Any:
         if not (holds(Tensor, args) or holds(Tensor, keywords.values())):
@@ -226,8 +230,6 @@ def passing(label: str, theirs: Callable[..., Any], lost: bool = True) -> Callab
 
     @wraps(theirs)
     def call(*args: Any, **keywords: Any) -> Any:
-        if isinstance(keywords.get("out"), Tensor):
-            raise TypeError(f"{label} is NumPy's own, and can't write into a Tensor: leave out=")
         values = [plain(x, label, lost) for x in args]
         named = {name: plain(x, label, lost) for name, x in keywords.items()}
         return _own(theirs, values, named, [*args, *keywords.values()])

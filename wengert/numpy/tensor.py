@@ -18,7 +18,7 @@ from wengert.tape.tensor import Tensor, assign
 
 _METHODS = (
     "argmax argmin argpartition argsort choose clip cumprod cumsum diagonal max mean min nonzero "
-    "prod put ravel repeat round searchsorted squeeze std sum swapaxes take trace var"
+    "prod ravel repeat round searchsorted squeeze std sum swapaxes take trace var"
 )
 #: Operators that change an array in place, and give a new number.
 _IN_PLACE = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"

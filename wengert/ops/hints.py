@@ -1,6 +1,6 @@
 """Errors for names that a module or a Tensor does not have, which say what to write instead."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, wraps
 from importlib import import_module
 from typing import Any, Final, Self, TypeVar
@@ -58,14 +58,14 @@ def _instead(what: str) -> str:
     return f"use {what}" + (", the Array API standard's name" if standard else "")
 
 
-def refuse_keywords(transform: F) -> F:
-    """Let a function refuse the keywords of other libraries' transforms."""
+def refuse_keywords(function: F, refused: Mapping[str, str] = KEYWORDS["transforms"]) -> F:
+    """Let a function refuse keywords of other libraries, by default those of transforms."""
 
-    @wraps(transform)
+    @wraps(function)
     def called(*args: Any, **options: Any) -> Any:
-        for name in KEYWORDS["transforms"].keys() & options:
-            raise TypeError(f"{transform.__name__} takes no {name}, {KEYWORDS['transforms'][name]}")
-        return transform(*args, **options)
+        for name in refused.keys() & options:
+            raise TypeError(f"{function.__name__} takes no {name}, {refused[name]}")
+        return function(*args, **options)
 
     return called  # type: ignore[return-value]
 

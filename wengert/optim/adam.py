@@ -101,7 +101,7 @@ class Adam(Counting):
         def move(p: Any, g: Any, state: State) -> Any:
             step, (m, v) = state["step"], _moments(xp, g, state, beta1, beta2)
             if amsgrad:
-                state["max_exp_avg_sq"] = v = xp.maximum(state["max_exp_avg_sq"], v)
+                state["max_exp_avg_sq"] = v = xp.maximum(state.get("max_exp_avg_sq", v), v)
             return add_corrected(xp, p, -lr / (1 - beta1**step), m, v, 1 - beta2**step, eps)
 
         return move

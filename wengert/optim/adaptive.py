@@ -59,12 +59,15 @@ class RMSprop(Counting):
 
         def move(p: Any, g: Any, state: State) -> Any:
             state["square_avg"] = v = xp.add_squares(alpha, state["square_avg"], fresh, g)
+            # Options that are switched on later begin with zeros, as at first.
             if centered:
-                state["grad_avg"] = mean = xp.axpby(alpha, state["grad_avg"], 1 - alpha, g)
+                held = state["grad_avg"] if "grad_avg" in state else xp.zeros_like(g)
+                state["grad_avg"] = mean = xp.axpby(alpha, held, 1 - alpha, g)
                 v = xp.subtract(v, xp.multiply(mean, mean))
             if not momentum:
                 return xp.add_normalised(p, -lr, g, v, eps)
-            held = xp.multiply(state["momentum_buffer"], momentum)
+            held = state["momentum_buffer"] if "momentum_buffer" in state else xp.zeros_like(g)
+            held = xp.multiply(held, momentum)
             state["momentum_buffer"] = step = xp.add_normalised(held, 1, g, v, eps)
             return xp.axpby(1, p, -lr, step)
 

@@ -179,7 +179,7 @@ def _number(array: Any) -> float:
 
 
 def _dot(xp: Any, x: Any, y: Any) -> float:
-    return _number(xp.sum(xp.multiply(x, y)))
+    return _number(xp.vecdot(x, y))
 
 
 def _max_abs(xp: Any, x: Any) -> float:
@@ -212,7 +212,7 @@ def _move(xp: Any, params: list[Tensor], start: list[Any], t: float, d: Any) -> 
     arrays, offset = [], 0
     for p in start:
         held, end = wide(xp, p), offset + math.prod(p.shape)
-        part = xp.astype(xp.reshape(d[offset:end], p.shape), held.dtype)
+        part = xp.astype(xp.reshape(d[offset:end], p.shape), held.dtype, copy=False)
         arrays.append(xp.astype(xp.axpby(1, held, t, part), p.dtype, copy=False))
         offset = end
     _assign(params, arrays)

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from wengert.backends import DType, dtype_of
-from wengert.ops.euclidean import length
 from wengert.optim.adapters import Rule, State
 from wengert.optim.groups import RANGES, Group, Range, hyper_parameters
 from wengert.optim.optimizer import Optimizer
@@ -167,7 +166,7 @@ def _orthogonalise(xp: Any, x: Any, high: bool, coefficients: Any, steps: int, e
     a, b, c = coefficients
     if high:
         x = xp.matrix_transpose(x)
-    norm = length(xp, x, axis=(0, 1))
+    norm = xp.linalg.vector_norm(x, axis=(0, 1))
     x = xp.divide(x, xp.maximum(norm, xp.add(xp.zeros_like(norm), eps)))
     for _ in range(steps):
         gram = xp.matmul(x, xp.matrix_transpose(x))

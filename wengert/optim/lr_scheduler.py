@@ -43,12 +43,6 @@ class LambdaLR(Schedule):
     r"""The initial rate times a function of the step: :math:`\gamma_t = \gamma_0 f(t)`.
 
     :math:`f` is ``lr_lambda``, or one of a list for each group. The state has nothing of it.
-
-    Examples
-    --------
-    >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
-    >>> wg.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 / (1 + step)).rates(3)
-    [0.25]
     """
 
     lr_lambda: Function | list[Function]
@@ -63,12 +57,6 @@ class StepLR(Schedule):
     r"""The rate times :math:`g` every so many steps: :math:`\gamma_0 g^{\lfloor t / s \rfloor}`.
 
     Here :math:`g` is ``gamma`` and :math:`s` ``step_size``.
-
-    Examples
-    --------
-    >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
-    >>> wg.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5).rates(4)
-    [0.25]
     """
 
     step_size: int
@@ -82,14 +70,7 @@ class StepLR(Schedule):
 
 @dataclass(repr=False, eq=False)
 class MultiStepLR(Schedule):
-    """The rate times ``gamma`` at some steps, as often as each is named.
-
-    Examples
-    --------
-    >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
-    >>> wg.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 3], gamma=0.5).rates(3)
-    [0.25]
-    """
+    """The rate times ``gamma`` at some steps, as often as each is named."""
 
     milestones: Iterable[int]
     gamma: float = 0.1
@@ -104,14 +85,7 @@ class MultiStepLR(Schedule):
 
 @dataclass(repr=False, eq=False)
 class ConstantLR(Schedule):
-    """The rate times ``factor`` for the first ``total_iters`` steps.
-
-    Examples
-    --------
-    >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
-    >>> wg.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2).rates(1)
-    [0.5]
-    """
+    """The rate times ``factor`` for the first ``total_iters`` steps."""
 
     factor: float = 1.0 / 3
     total_iters: int = 5
@@ -124,14 +98,7 @@ class ConstantLR(Schedule):
 
 @dataclass(repr=False, eq=False)
 class LinearLR(Schedule):
-    """The rate times a factor that changes linearly for ``total_iters`` steps.
-
-    Examples
-    --------
-    >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
-    >>> wg.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.5, total_iters=4).rates(2)
-    [0.75]
-    """
+    """The rate times a factor that changes linearly for ``total_iters`` steps."""
 
     start_factor: float = 1.0 / 3
     end_factor: float = 1.0
@@ -146,14 +113,7 @@ class LinearLR(Schedule):
 
 @dataclass(repr=False, eq=False)
 class ExponentialLR(Schedule):
-    r"""The rate times ``gamma``, :math:`g`, in each step: :math:`\gamma_t = \gamma_0 g^t`.
-
-    Examples
-    --------
-    >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
-    >>> wg.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5).rates(3)
-    [0.125]
-    """
+    r"""The rate times ``gamma``, :math:`g`, in each step: :math:`\gamma_t = \gamma_0 g^t`."""
 
     gamma: float
 
@@ -166,12 +126,6 @@ class PolynomialLR(Schedule):
     r"""A power of a line down to zero: :math:`\gamma_t = \gamma_0 (1 - \min(t, n) / n)^q`.
 
     Here :math:`n` is ``total_iters`` and :math:`q` ``power``.
-
-    Examples
-    --------
-    >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
-    >>> wg.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=4, power=2.0).rates(2)
-    [0.25]
     """
 
     total_iters: int = 5
@@ -198,12 +152,6 @@ class CosineAnnealingLR(Schedule):
 
     :math:`T` is ``T_max``. Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm
     restarts" (2017).
-
-    Examples
-    --------
-    >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
-    >>> wg.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=4).rates(2)
-    [0.5]
     """
 
     T_max: int
@@ -220,12 +168,6 @@ class CosineAnnealingWarmRestarts(Schedule):
     r"""Half a wave of `CosineAnnealingLR` down, again and again from the initial rate.
 
     The first takes ``T_0`` steps, each other one ``T_mult`` times those of the one before.
-
-    Examples
-    --------
-    >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
-    >>> wg.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2).rates(3)
-    [0.5]
     """
 
     T_0: int
@@ -256,13 +198,6 @@ class OneCycleLR(Schedule, Refusing):
     largest rate is ``div_factor`` times the first one, which becomes ``"initial_lr"``, and that
     ``final_div_factor`` times the last. With ``cycle_momentum`` the momentum, or :math:`\beta_1`,
     goes the opposite way.
-
-    Examples
-    --------
-    >>> optimizer = wg.optim.Adam([wg.ones(1)])
-    >>> schedule = wg.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=4)
-    >>> [round(schedule.rates(step)[0], 4) for step in range(4)]
-    [0.04, 0.8117, 0.2831, 0.0]
     """
 
     max_lr: float | list[float]
@@ -335,8 +270,7 @@ class SequentialLR(Schedule):
 
     Examples
     --------
-    >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
-    >>> schedules = wg.optim.lr_scheduler
+    >>> optimizer, schedules = wg.optim.SGD([wg.ones(1)], lr=1.0), wg.optim.lr_scheduler
     >>> warm = schedules.ConstantLR(optimizer, factor=0.1, total_iters=2)
     >>> decay = schedules.ExponentialLR(optimizer, gamma=0.5)
     >>> schedule = schedules.SequentialLR(optimizer, [warm, decay], milestones=[2])

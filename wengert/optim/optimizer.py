@@ -207,7 +207,8 @@ class Optimizer(Refusing):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Set the gradients of all parameters to None, or to zeros."""
-        clear_grads(self._params(), set_to_none)
+        for group in self.param_groups:
+            clear_grads(group["params"], set_to_none)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state and the groups, with parameters named by their positions.

@@ -1,19 +1,18 @@
 """Averages of a model's parameters over training, by PyTorch's names."""
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from wengert import ops
 from wengert.nn.conversion import as_number
 from wengert.nn.module import Module
-from wengert.nn.normalisation import BatchNorm1d, BatchNorm2d
 from wengert.ops.hints import Refusing, list_public
 from wengert.ops.shares import divide
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.tensor import Tensor
 
-__all__ = ["AveragedModel", "get_ema_avg_fn", "update_bn"]
+__all__ = ["AveragedModel", "get_ema_avg_fn"]
 
 Average = Callable[[Tensor, Tensor, Any], Tensor]
 
@@ -111,39 +110,6 @@ class AveragedModel(Refusing, Module):
             for a, p in zip(mine, found, strict=True):
                 a.copy_(p)
             self.n_averaged.add_(1)
-
-
-def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
-    """Compute the running statistics of a model's batch normalisation anew, from all data.
-
-    The model, usually an `AveragedModel`, keeps its mode of training. A batch is the inputs, or a
-    tuple or list that begins with them; it is moved to ``device``.
-
-    Examples
-    --------
-    >>> model = wg.nn.Sequential(wg.nn.BatchNorm1d(2))
-    >>> loader = [wg.asarray([[1.0, 2.0], [3.0, 6.0]])]
-    >>> wg.optim.swa_utils.update_bn(loader, model)
-    >>> model[0].running_mean
-    tensor([2., 4.])
-    """
-    layers = [layer for layer in model.modules() if isinstance(layer, BatchNorm1d | BatchNorm2d)]
-    if not layers:
-        return
-    momenta, training = [layer.momentum for layer in layers], model.training
-    try:
-        model.train()
-        for layer in layers:
-            layer.reset_running_stats()
-            layer.momentum = None  # the mean of all batches
-        with no_grad():
-            for batch in loader:
-                x = batch[0] if isinstance(batch, list | tuple) else batch
-                model(x if device is None else x.to_device(device))
-    finally:
-        for layer, momentum in zip(layers, momenta, strict=True):
-            layer.momentum = momentum
-        model.train(training)
 
 
 list_public(__name__)

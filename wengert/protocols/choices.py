@@ -16,14 +16,12 @@ from wengert.tape.tensor import Tensor
 __all__ = ["TABLE"]
 
 
-def choose(a: Any, choices: Any, *, mode: str = "raise") -> Tensor:
+def choose(a: Any, choices: Any, *, mode: Any = "raise") -> Tensor:
     """``np.choose``: for each place, the element of one of some arrays."""
     *arrays, chosen = xp.broadcast_arrays(*operands(*choices, values(a)))
-    place, n = values(chosen), len(arrays)
-    if mode == "raise" and ((place < 0) | (place >= n)).any():
-        raise ValueError(f"a choice is none of the {n} that there are")
-    place = place % n if mode == "wrap" else place.clip(0, n - 1)
-    return getitem(xp.stack(arrays), (place, *np.indices(place.shape)))
+    whole = xp.stack(arrays)
+    places = np.choose(values(chosen), [*np.arange(whole.size).reshape(whole.shape)], mode=mode)
+    return getitem(xp.reshape(whole, (-1,)), places)
 
 
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **keywords: Any) -> Tensor:
@@ -52,21 +50,16 @@ def resize(a: Any, new_shape: Any) -> Tensor:
 def real_if_close(a: Any, tol: float = 100) -> Tensor:
     """``np.real_if_close``."""
     (x,) = operands(a)
-    if not x.dtype.complex:
-        return x
-    limit = tol * xp.finfo(x.dtype).eps if tol > 1 else tol
-    return xp.real(x) if (np.abs(values(x).imag) < limit).all() else x
+    return xp.real(x) if np.isrealobj(np.real_if_close(values(x), tol)) else x
 
 
-def _partial(function: str) -> Callable[..., Tensor]:
+def _partial(function: Any) -> Callable[..., Tensor]:
     """``np.partition`` and ``np.argpartition``: wholly sorted, which is a partition too."""
 
-    def call(a: Any, kth: Any, axis: int | None = -1, **keywords: Any) -> Tensor:
-        refuse(keywords)
+    def call(a: Any, kth: Any, axis: int | None = -1) -> Tensor:
         (x,) = operands(a)
         np.zeros(x.shape).partition(values(kth).tolist(), -1 if axis is None else axis)  # errors
-        x, axis = (xp.reshape(x, (-1,)), 0) if axis is None else (x, axis)
-        return getattr(xp, function)(x, axis=axis)  # type: ignore[no-any-return]
+        return function(x, axis=axis) if axis is not None else function(xp.reshape(x, (-1,)))  # type: ignore[no-any-return]
 
     return call
 
@@ -98,21 +91,14 @@ def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     setitem(a, (places,) * a.ndim, resize(operands(a, val)[1], places.shape))
 
 
-def _write_places(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
-    _target(a)
-    places = np.unravel_index(np.arange(a.size)[values(ind)].reshape(-1), a.shape)
-    setitem(a, places, resize(operands(a, v)[1], places[0].shape))
-
-
 #: NumPy's name to its counterpart.
 TABLE: dict[str, Callable[..., Any]] = {
-    "argpartition": _partial("argsort"),
+    "argpartition": _partial(xp.argsort),
     "choose": choose,
     "copyto": _copyto,
     "fill_diagonal": _fill_diagonal,
-    "partition": _partial("sort"),
+    "partition": _partial(xp.sort),
     "piecewise": piecewise,
-    "put": _write_places,
     "real_if_close": real_if_close,
     "resize": resize,
 }

@@ -234,9 +234,6 @@ TABLE: dict[str, Callable[..., Any]] = {
     ),
     "geomspace": geomspace,
     "histogram": histogram,
-    "histogram_bin_edges": lambda a, bins=10, range=None, weights=None: histogram(a, bins, range)[
-        1
-    ],
     "linspace": linspace,
     "logspace": logspace,
     "nanmedian": nan_quantile(1.0, 0.5),

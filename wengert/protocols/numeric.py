@@ -2,7 +2,7 @@
 
 import builtins
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -95,15 +95,6 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
     if y.shape[0] > x.shape[0]:
         x, y = y, x
     return _slid(x, ma.flip(y), mode)
-
-
-def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
-    """``np.correlate``, which conjugates ``v``."""
-    x, y = _sequences(a, v)
-    y = ew.conj(y)
-    if y.shape[0] > x.shape[0]:
-        return ma.flip(_slid(y, x, mode))
-    return _slid(x, y, mode)
 
 
 def contraction(*terms: Any, optimize: Any = None, **keywords: Any) -> Tensor:
@@ -212,16 +203,6 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
         raise ValueError("either both x and y are given, or neither")
     c, x1, x2 = operands(condition, x, y)
     return searching.where(c if c.dtype.kind == "bool" else astype(c, bool), x1, x2)
-
-
-def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Tensor:
-    """``np.select``."""
-    if len(condlist) != len(choicelist) or not condlist:
-        raise ValueError(f"{len(condlist)} conditions for {len(choicelist)} choices")
-    result = operands(*choicelist, default)[-1]
-    for condition, choice in zip(condlist[::-1], choicelist[::-1], strict=True):
-        result = where(condition, choice, result)
-    return result
 
 
 def clip(a: Any, a_min: Any = None, a_max: Any = None, **keywords: Any) -> Tensor:

@@ -39,16 +39,6 @@ Function = Callable[..., Any]
 # -- what the standard does not have ---------------------------------------------------------------
 
 
-def _float_power(x1: Any, x2: Any) -> Tensor:
-    pair = operands(x1, x2)
-    return ew.pow(*[cast(x, "complex128" if x.dtype.complex else "float64") for x in pair])
-
-
-def _fmod(x1: Tensor, x2: Tensor) -> Tensor:
-    # The remainder of absolute values has no rounding, and takes the dividend's sign.
-    return ew.copysign(ew.remainder(ew.abs(x1), ew.abs(x2)), x1)
-
-
 def _present(choose: Function) -> Function:
     """``fmax`` and ``fmin``: of a NaN and a number, the number."""
     return lambda x1, x2: where_(ew.isnan(x1), x2, where_(ew.isnan(x2), x1, choose(x1, x2)))
@@ -63,11 +53,6 @@ def _heaviside(x1: Tensor, x2: Tensor) -> Tensor:
 def _logaddexp2(x1: Tensor, x2: Tensor) -> Tensor:
     ln2 = math.log(2)
     return ew.divide(ew.logaddexp(ew.multiply(x1, ln2), ew.multiply(x2, ln2)), ln2)
-
-
-def _modf(x: Tensor) -> tuple[Tensor, Tensor]:
-    whole = ew.trunc(x)
-    return ew.copysign(ew.subtract(x, whole), x), whole
 
 
 def _reciprocal(x: Any) -> Tensor:
@@ -194,16 +179,12 @@ ELEMENTWISE: dict[str, Function] = {
     "divmod": lambda x1, x2: (ew.floor_divide(x1, x2), ew.remainder(x1, x2)),
     "exp2": lambda x: ew.pow(2.0, x),
     "fabs": ew.abs,
-    "float_power": _float_power,
     "fmax": of_two(_present(ew.maximum)),
     "fmin": of_two(_present(ew.minimum)),
-    "fmod": of_two(_fmod),
     "heaviside": of_two(_heaviside),
     "invert": ew.bitwise_invert,
-    "ldexp": of_two(lambda x1, x2: ew.multiply(x1, ew.pow(2.0, astype(x2, x1.dtype)))),
     "left_shift": ew.bitwise_left_shift,
     "logaddexp2": of_two(_logaddexp2),
-    "modf": _modf,
     "power": ew.pow,
     "rad2deg": lambda x: ew.multiply(x, 180 / math.pi),
     "radians": lambda x: ew.multiply(x, math.pi / 180),
@@ -217,9 +198,6 @@ TABLE |= {
     "matmul": _matrices(matmul),
     "matvec": _matrices(lambda x1, x2: squeeze(matmul(x1, expand_dims(x2, axis=-1)), axis=-1)),
     "vecdot": _matrices(vecdot),
-    "vecmat": _matrices(
-        lambda x1, x2: squeeze(matmul(ew.conj(expand_dims(x1, axis=-2)), x2), axis=-2)
-    ),
     "outer": _outer,
     "special": _special,
     "add.reduce": _reduction(sum_of),

@@ -57,11 +57,6 @@ def as_tensor(result: Any) -> Tensor:
     return operands(result)[0]
 
 
-def _track(x: Tensor) -> Tensor:
-    """A Tensor by which a derivative can be asked for."""
-    return untracked(x._array).requires_grad_() if x._node is None else x
-
-
 def sources_of(run: Tensor, start: int, *places: Any) -> list[Node]:
     """The nodes before ``start`` that a run used, but those of places."""
     found, own = {}, {x._node for x in places if isinstance(x, Tensor)}
@@ -126,7 +121,7 @@ def gradient_of(function: Callable[[Tensor], Any]) -> Residual:
 
     def residual(x: Tensor) -> Tensor:
         with enable_grad():
-            place = _track(x)
+            place = untracked(x._array).requires_grad_() if x._node is None else x
             with follow(place):
                 value = wg.reshape(as_tensor(function(place)), ())
             (g,) = grad(value, place, create_graph=True, materialize_grads=True)
@@ -212,12 +207,6 @@ class _Solution(Function):
         return t  # `solution` has moved it
 
 
-def _stand_in(node: Node) -> Tensor:
-    """A Tensor that has a node, and nothing else of what it was."""
-    zero = np.zeros((), dtype_of(node.dtype).name)
-    return with_node(np.broadcast_to(zero, node.shape), node)
-
-
 def solution(
     label: str, residual: Residual, x: Any, given: Iterable[Any] = (), keep: bool = True
 ) -> Tensor:
@@ -227,11 +216,7 @@ def solution(
     backward pass, as those within a checkpoint. Raises `RuntimeError` if ``x`` does not solve
     the equations, or the Jacobian is singular.
     """
-    if np.iscomplexobj(x):
-        raise NotImplementedError(
-            f"{label}: complex solutions are not differentiated: solve for both parts, as numbers"
-        )
-    given, x = list(given), np.asarray(x, dtype=np.float64)
+    given, x = list(given), np.asarray(x).astype(np.float64, casting="same_kind")
     found = like_first(given, x).detach()
     if not is_grad_enabled():
         # As inside another solver's steps of Newton's method, which move tangents.
@@ -240,10 +225,6 @@ def solution(
         with enable_grad():
             return untracked(solution(label, residual, x, given, keep)._array)
     known = _Equations(residual, found)
-    if known.run.size != x.size:
-        raise ValueError(
-            f"{label}: {known.run.size} equations for {x.size} unknowns: a derivative needs as many"
-        )
     lifted = known.lifted
     matrix = values_of(known.rows(lifted is not None), label)
     if not _is_solution(residual, x, matrix, values_of(known.run, label), given, label):
@@ -264,7 +245,9 @@ def solution(
         return untracked(found._array)
     if not keep:
         known.prints, known.run, known.kept = known.print(), None, []
-    result: Tensor = _Solution.apply(known, found, *map(_stand_in, sources))
+    # Tensors that have a node, and nothing else of what they were.
+    zeros = [np.broadcast_to(np.zeros((), dtype_of(x.dtype).name), x.shape) for x in sources]
+    result: Tensor = _Solution.apply(known, found, *map(with_node, zeros, sources))
     assert result._node is not None
     result._node.number = known.number  # before its equations, which depend on it
     return result
@@ -290,11 +273,7 @@ def _is_solution(residual: Any, x: Any, matrix: Any, values: Any, given: Any, la
 class Called(Observer):
     """A user's function as SciPy calls it: with Tensors if the program has some, or arrays.
 
-    Attributes
-    ----------
-    tensors, answers, tracked, compared : bool
-        Whether it is called with Tensors, has returned some, and some that are tracked; and whether
-        it has compared tracked Tensors.
+    It notes whether it has returned Tensors, and tracked ones, and has compared tracked ones.
     """
 
     def __init__(

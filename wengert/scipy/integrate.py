@@ -9,6 +9,8 @@
 -0.25
 """
 
+from collections.abc import Callable
+from functools import partial
 from inspect import signature
 from itertools import pairwise
 from typing import Any
@@ -17,9 +19,11 @@ import numpy as np
 from scipy import integrate as _scipy
 
 import wengert as wg
+from wengert.func.checkpoint import checkpoint
+from wengert.func.jacobians import jacobian
 from wengert.interpreters.duals import Dual
 from wengert.protocols.reductions import trapezoid as _trapezoid
-from wengert.scipy.implicit import Called, pull, sources_of
+from wengert.scipy.implicit import Called, fingerprint, pull, solution, sources_of
 from wengert.scipy.naming import (
     Guarded,
     inexact,
@@ -30,12 +34,135 @@ from wengert.scipy.naming import (
     tracked,
     values_of,
 )
-from wengert.scipy.stepping import METHODS, Trajectory
 from wengert.tape import NOT_IMPLEMENTED
+from wengert.tape.grad_mode import is_grad_enabled, set_grad_enabled
 from wengert.tape.node import is_lifted, tick
 from wengert.tape.observers import observed_by
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, untracked
+
+# -- steps of solvers, once more on Tensors --------------------------------------------------------
+
+# SciPy has chosen them on values. Here the equations of each step are differentiated: of explicit
+# Runge-Kutta methods the stages, of Radau's method the implicit system. The tape keeps the solution
+# at the steps, and stages are computed again in the backward pass.
+_ROOT = np.sqrt(6.0)
+#: Radau IIA of order 5: stages and their places.
+_RADAU = np.array([
+    [(88 - 7 * _ROOT) / 360, (296 - 169 * _ROOT) / 1800, (-2 + 3 * _ROOT) / 225],
+    [(296 + 169 * _ROOT) / 1800, (88 + 7 * _ROOT) / 360, (-2 - 3 * _ROOT) / 225],
+    [(16 - _ROOT) / 36, (16 + _ROOT) / 36, 1 / 9],
+])  # fmt: skip
+_PLACES = np.array([(4 - _ROOT) / 10, (4 + _ROOT) / 10, 1.0])
+#: The solution after a step from ``y`` at ``t`` of length ``h``.
+Step = Callable[[Callable[..., Any], Any, Any, Tensor], Any]
+
+
+def _sum(parts: Any, factors: Any) -> Any:
+    """A sum of Tensors with factors that are numbers."""
+    used = [p * float(f) for p, f in zip(parts, factors, strict=False) if f != 0]
+    return sum(used[1:], used[0]) if used else 0 * parts[0]
+
+
+def _explicit(method: Any) -> Step:
+    """A step by SciPy's explicit method."""
+
+    def step(field: Callable[..., Any], t: Any, h: Any, y: Tensor) -> Any:
+        stages, n = [field(t, y)], method.n_stages
+        for a, c in zip(method.A[1:n], method.C[1:n], strict=True):
+            stages.append(field(t + float(c) * h, y + _sum(stages, a) * h))
+        return y + _sum(stages, method.B) * h
+
+    return step
+
+
+def _radau(field: Callable[..., Any], t: Any, h: Any, y: Tensor) -> Any:
+    """A step by Radau's method: the implicit system is solved to rounding."""
+
+    def system(z: Tensor, t: Any = t, h: Any = h, y: Any = y) -> Any:
+        rows = [field(t + float(c) * h, y + z[i]) for i, c in enumerate(_PLACES)]
+        return z - h * wg.stack([_sum(rows, a) for a in _RADAU])
+
+    plain = [values_of(v, "Radau") for v in (t, h, y)]
+    start, z = like_first([y], plain[2]), np.zeros((3, y.size))
+    slope = values_of(jacobian(lambda y: field(plain[0], y))(start), "Radau")
+    matrix = np.eye(3 * y.size) - np.kron(plain[1] * _RADAU, slope)
+    for _ in range(50):  # by Newton's method with the slope at the beginning
+        rest = values_of(system(like_first([y], z), plain[0], plain[1], start), "Radau")
+        change = np.linalg.solve(matrix, rest.ravel()).reshape(z.shape)
+        z = z - change
+        if np.abs(change).max() <= 1e-14 * (1 + np.abs(plain[2]).max()):
+            break
+    return y + solution("Radau", system, z, [y], keep=False)[2]
+
+
+METHODS: dict[str, Step] = {"Radau": _radau}
+METHODS |= {x.__name__: _explicit(x) for x in (_scipy.RK23, _scipy.RK45, _scipy.DOP853)}
+
+
+class _Once:
+    """A part of a step, which uses and gives the same again in the backward pass, or raises."""
+
+    def __init__(self, run: Callable[..., Any], label: str) -> None:
+        self.run, self.label = run, label
+        self.seen: Any = None
+
+    def __call__(self, *args: Any) -> Any:
+        start, found = tick(), self.run(*args)
+        sources = sorted(node.number for node in sources_of(found, start, *args))
+        prints = fingerprint(found, *args, start=start)
+        values = np.asarray(values_of(found, self.label)).tobytes()
+        seen = hash(tuple(prints)), sources, hash(values)
+        self.seen = self.seen or seen
+        if seen != self.seen:
+            raise RuntimeError(
+                f"{self.label}: what its function computes with has changed since it was called: "
+                "differentiate before, or give the function copies"
+            )
+        return found
+
+
+class Trajectory:
+    """The solution through all steps, at any time: components first, as SciPy has it.
+
+    Between the ends of steps it is that of a shorter step.
+    """
+
+    def __init__(
+        self, step: Step, field: Callable[..., Any], times: Any, y: Any, label: str
+    ) -> None:
+        self._begin: list[Any] = []
+        self._once: list[_Once] = []
+        self.t, self.y = [times[0][0]], [y]
+
+        def begin(start: Any, y: Any) -> Callable[[Any], Any]:
+            return lambda stop: step(field, start, stop - start, y)
+
+        for start, stop in times:
+            self._begin.append(begin(start, y))
+            self._once.append(_Once(partial(self._begin[-1], stop), label))
+            y = checkpoint(self._once[-1])
+            self.t.append(stop)
+            self.y.append(y)
+        self.label, self._recorded = label, is_grad_enabled()
+        self._ends = np.array([float(values_of(stop, label)) for stop in self.t[1:]])
+        self._sign = 1 if self._ends[-1] >= float(values_of(self.t[0], label)) else -1
+
+    def __call__(self, t: Any, new: bool = False) -> Any:
+        """The solution at times; the equation has to be that of the steps, unless it is new."""
+        values = np.asarray(values_of(t, self.label), dtype=np.float64)
+        at = np.searchsorted(self._sign * self._ends, self._sign * values)
+        at = np.minimum(at, len(self._ends) - 1).ravel()
+        with set_grad_enabled(self._recorded):
+            for i in () if new else {*at.tolist()}:
+                self._once[i]()
+        places = [t * 1] if values.ndim == 0 else [t[i] for i in range(values.size)]
+        parts = [
+            checkpoint(_Once(self._begin[i], self.label), place)
+            for i, place in zip(at, places, strict=True)
+        ]
+        return wg.stack(parts, axis=-1) if values.ndim else parts[0]
+
 
 # -- ordinary differential equations ---------------------------------------------------------------
 
@@ -49,27 +176,19 @@ def solve_ivp(
     label, args = "scipy.integrate.solve_ivp", () if args is None else tuple(args)
     field = Called(label, fun, (t_span, y0, t_eval, args), at=1)
     options = {key: plain(x, label, key) for key, x in (options | {"events": events}).items()}
+    options |= {"vectorized": vectorized and not field.tensors, "args": args or None}
     span = [float(values_of(t, label)) for t in t_span]
     start, places = np.atleast_1d(np.asarray(values_of(y0, label))), values_of(t_eval, label)
-
-    def run(method: Any, dense: bool) -> Any:
-        more = {"vectorized": vectorized and not field.tensors, "args": args or None}
-        given = (field, span, start, method, places, dense)
-        return _scipy.solve_ivp(*given, **more, **options)
-
-    found = run(method, dense_output)
-    moving = field.tracked or tracked(t_span, y0, t_eval)
-    if events is not None and moving:
-        raise NotImplementedError(f"{label}: solutions with events= are not differentiated")
-    if not moving:
+    found = _scipy.solve_ivp(field, span, start, method, places, dense_output, **options)
+    if not (field.tracked or tracked(t_span, y0, t_eval)):
         found.t, found.y = field.in_kind(found.t), field.in_kind(found.y)
         found.sol = found.sol and Guarded(found.sol, f"the sol of {label}")
         return found
-    kind = method
-    if method not in METHODS:  # of several steps, whose history has no derivative
-        stiff = method != "LSODA" or _is_stiff(field, start, span, args, options)
-        kind = "Radau" if stiff else "DOP853"
-    found = found if kind == method and dense_output else run(kind, True)
+    if events is not None:
+        raise NotImplementedError(f"{label}: solutions with events= are not differentiated")
+    kind = method if method in METHODS else "Radau"  # the history of others has no derivative
+    if kind != method or not dense_output:
+        found = _scipy.solve_ivp(field, span, start, kind, places, True, **options)
     if found.status < 0:
         raise RuntimeError(f"{label}: {found.message}")
     times: list[Any] = [(one.t_old, one.t) for one in found.sol.interpolants]
@@ -91,37 +210,28 @@ def solve_ivp(
     return found
 
 
-def _is_stiff(field: Any, y0: Any, span: Any, args: Any, options: dict[str, Any]) -> bool:
-    """Whether LSODA changes to its method for stiff equations."""
-    limits = {key: options[key] for key in ("rtol", "atol") if key in options}
-    given = (field, y0, np.linspace(span[0], span[1], 50), args)
-    return 2 in _scipy.odeint(*given, tfirst=True, full_output=True, **limits)[1]["mused"]
-
-
-def odeint(
-    func: Any, y0: Any, t: Any, args: Any = (), Dfun: Any = None, col_deriv: Any = 0,
-    full_output: Any = 0, *more: Any, **options: Any,
-) -> Any:  # fmt: skip
+def odeint(func: Any, y0: Any, t: Any, *args: Any, **options: Any) -> Any:
     """Solve an initial value problem; with Tensors by the steps of DOP853, or of Radau."""
-    label, args = "scipy.integrate.odeint", args if isinstance(args, tuple) else (args,)
-    options |= dict(zip([*signature(_scipy.odeint).parameters][7:], more, strict=False))
-    tfirst = options.pop("tfirst", False)
-    field = Called(label, func, (y0, t, args), at=int(tfirst))
-    options = {key: plain(x, label, key) for key, x in options.items()}
-    start, times = np.array(values_of(y0, label), float), np.asarray(values_of(t, label), float)
-    given = (field, start, times, args, field.other(Dfun), col_deriv, True)
-    found, info = _scipy.odeint(*given, tfirst=tfirst, **options)
+    label = "scipy.integrate.odeint"
+    known = signature(_scipy.odeint).bind(func, y0, t, *args, **options).arguments
+    told, more, tfirst = (known.get(key, ()) for key in ("full_output", "args", "tfirst"))
+    more = known["args"] = more if isinstance(more, tuple) else (more,)
+    field = Called(label, func, (y0, t, more), at=1 if tfirst else 0)
+    known |= {"func": field, "full_output": True, "Dfun": field.other(known.get("Dfun"))}
+    plainly = known.keys() - {"func", "Dfun", "args", "y0", "t"}
+    known |= {key: plain(known[key], label, key) for key in plainly}
+    known |= {"y0": np.array(values_of(y0, label), float), "t": np.asarray(values_of(t, label))}
+    found, info = _scipy.odeint(**known)
     y = field.in_kind(found)
     if field.tracked or tracked(y0, t):
-        if options.get("tcrit") is not None or options.get("h0") or options.get("hmin"):
+        if known.get("tcrit") is not None or known.get("h0") or known.get("hmin"):
             raise NotImplementedError(f"{label}: tcrit=, h0= and hmin= are not differentiated")
         rates = func if tfirst else lambda t, y, *args: func(y, t, *args)
-        limits: dict[str, Any] = {key: options.get(key) or 1.49012e-8 for key in ("rtol", "atol")}
-        limits["max_step"] = options.get("hmax") or np.inf
+        limits: dict[str, Any] = {key: known.get(key) or 1.49012e-8 for key in ("rtol", "atol")}
+        limits |= {"max_step": known.get("hmax") or np.inf, "args": more}
         kind = "Radau" if 2 in info["mused"] else "DOP853"
-        span = t[0], t[-1]
-        y = wg.matrix_transpose(solve_ivp(rates, span, y0, kind, t, True, args=args, **limits).y)
-    return (y, info) if full_output else y
+        y = wg.matrix_transpose(solve_ivp(rates, (t[0], t[-1]), y0, kind, t, True, **limits).y)
+    return (y, info) if told else y
 
 
 # -- integrals of functions ------------------------------------------------------------------------
@@ -282,11 +392,6 @@ def _spaces(y: Any, x: Any, dx: Any, axis: int) -> tuple[Tensor, Tensor]:
     return data, places[..., 1:] - places[..., :-1]
 
 
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
-    """Integrate data by trapezoids."""
-    return _trapezoid(inexact(y)[0], x, dx, axis)
-
-
 def cumulative_trapezoid(
     y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None
 ) -> Tensor:
@@ -321,4 +426,5 @@ def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Tensor:
     return wg.sum((h0 + h1) / 6 * parts, axis=-1) + last
 
 
-publish(globals(), {})
+_OWN = {"trapezoid": lambda y, x=None, dx=1.0, axis=-1: _trapezoid(inexact(y)[0], x, dx, axis)}
+publish(globals(), _OWN)

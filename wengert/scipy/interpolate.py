@@ -55,22 +55,13 @@ class _Interpolant(Guarded):
         order = [*range(at.ndim, at.ndim + axis), *range(at.ndim)]
         return wg.permute_dims(found, (*order, *range(len(order), found.ndim)))
 
-    def _at(self, at: Tensor, *args: Any, **keywords: Any) -> Tensor:
-        """The values at places in a row, with the interpolation's axis first."""
-        raise NotImplementedError
-
     def _widen(self, x: Tensor) -> Tensor:
         """Numbers of the interpolation's axis, to be multiplied with data."""
         return wg.reshape(x, (*x.shape, *(1,) * (self._y.ndim - 1)))
 
 
 #: Conditions at the ends of splines: the order of a derivative and its value.
-_ENDS: dict[Any, Any] = {
-    "natural": (2, 0.0),
-    "clamped": (1, 0.0),
-    "not-a-knot": None,
-    "periodic": ...,
-}
+_ENDS: dict[Any, Any] = {"natural": (2, 0.0), "clamped": (1, 0.0), "not-a-knot": None}
 
 
 class _CubicSpline(_Interpolant):
@@ -79,7 +70,7 @@ class _CubicSpline(_Interpolant):
     ) -> None:
         super().__init__("CubicSpline", x, y, axis, bc_type=bc_type, extrapolate=extrapolate)
         ends = [bc_type] * 2 if isinstance(bc_type, str) else list(bc_type)
-        self._ends = [_ENDS[end] if isinstance(end, str) else end for end in ends]
+        self._ends = [_ENDS.get(end, ...) if isinstance(end, str) else end for end in ends]
         self._extrapolate = extrapolate
 
     def _at(self, at: Tensor, nu: int = 0, extrapolate: Any = None) -> Tensor:
@@ -183,22 +174,16 @@ def griddata(
     if method == "nearest":
         nearest = _scipy.griddata(places, np.arange(len(places)), at, method, 0, rescale)
         return data[nearest.astype(int)]
-    if places.ndim == 1 and method in ("linear", "cubic"):
-        line = _Interp1d(places, data, method, 0, bounds_error=False, fill_value=fill)
-        return line(at)  # type: ignore[no-any-return]
-    if method != "linear" or rescale or places.ndim == 1 or places.shape[1] == 1:
+    if method != "linear" or rescale:
         raise NotImplementedError(f"{label}: of Tensors method='nearest' or 'linear', not rescaled")
-    mesh = Delaunay(places)
+    mesh, wide = Delaunay(places), (1,) * (data.ndim - 1)
     triangle = mesh.find_simplex(at)
     affine = mesh.transform[triangle]
     parts = np.einsum("...jk,...k->...j", affine[..., :-1, :], at - affine[..., -1, :])
-    weights = np.concatenate([parts, 1 - parts.sum(-1, keepdims=True)], -1)
-    found: Any = 0.0
-    for i in range(weights.shape[-1]):
-        corner = data[mesh.simplices[triangle][..., i]]
-        one = np.reshape(weights[..., i], (*triangle.shape, *(1,) * (data.ndim - 1)))
-        found = found + corner * like_first([data], one)
-    out = np.reshape(triangle < 0, (*triangle.shape, *(1,) * (data.ndim - 1)))
+    parts = np.concatenate([parts, 1 - parts.sum(-1, keepdims=True)], -1)
+    weights = like_first([data], np.reshape(parts, (*parts.shape, *wide)))
+    found = wg.sum(data[mesh.simplices[triangle]] * weights, axis=triangle.ndim)
+    out = np.reshape(triangle < 0, (*triangle.shape, *wide))
     return wg.where(like_first([data], out), fill, found)
 
 

@@ -100,6 +100,7 @@ def lu_factor(a: Any, **options: Any) -> tuple[Tensor, Any]:
 
 
 def _order(pivots: Any) -> Any:
+    """The order of rows that exchanges lead to."""
     order = np.arange(len(pivots))
     for i, other in enumerate(pivots):
         order[[i, other]] = order[[other, i]]
@@ -173,15 +174,22 @@ def _matrix_function(name: str) -> Callable[..., Tensor]:
             found = found.real
         return found.astype(a.dtype)
 
-    rules = {"a": lambda xp, g, a: along(xp, g, _adjoint(a, xp))}
+    rules = {"a": lambda xp, g, a: _adjoint(along(xp, _adjoint(g, xp), a), xp)}
     function = host(f"scipy_{name}", "a", values, rules, jvps={"a": along})
-    return lambda A: function(*inexact(A))
+
+    def call(A: Any) -> Tensor:
+        (x,) = inexact(A)
+        try:
+            return function(x)  # type: ignore[no-any-return]
+        except ValueError:  # as of square roots of negative numbers
+            return function(wg.astype(x, wg.result_type(x, wg.complex64)))  # type: ignore[no-any-return]
+
+    return call
 
 
 def block_diag(*arrs: Any) -> Tensor:
     """A matrix with others along its diagonal."""
-    given = _operands({}, *arrs, most=2)
-    parts = [wg.reshape(x, (1, -1)) if x.ndim < 2 else x for x in given]
+    parts = [wg.reshape(x, (1, -1)) if x.ndim < 2 else x for x in _operands({}, *arrs, most=2)]
     ends = np.cumsum([x.shape[1] for x in parts]).tolist()
     rows = [
         wg.pad(x, ((0, 0), (end - x.shape[1], ends[-1] - end)))
@@ -190,30 +198,16 @@ def block_diag(*arrs: Any) -> Tensor:
     return wg.concat(rows, axis=0)
 
 
-def eigh(
-    a: Any, b: Any = None, lower: bool = True, eigvals_only: bool = False, **options: Any
-) -> Any:
-    """Eigenvalues and eigenvectors of a Hermitian matrix, also of a pair of matrices."""
-    given = _operands(options, a, *([] if b is None else [b]))
-    x, *other = (mirror(z, lower) for z in given)
-    if other:
-        chol = wg.linalg.cholesky(other[0])
-        half = wg.linalg.solve_triangular(chol, x, upper=False)
-        x = wg.linalg.solve_triangular(chol, _adjoint(half), upper=False)
-    if eigvals_only:
-        return wg.linalg.eigvalsh(x)
-    values, vectors = wg.linalg.eigh(x)
-    if other:
-        vectors = wg.linalg.solve_triangular(_adjoint(chol), vectors, upper=True)
-    return values, vectors
+def eigh(a: Any, lower: bool = True, eigvals_only: bool = False, **options: Any) -> Any:
+    """Eigenvalues and eigenvectors of a Hermitian matrix, of which one triangle is read."""
+    x = mirror(_operands(options, a)[0], lower)
+    return wg.linalg.eigvalsh(x) if eigvals_only else tuple(wg.linalg.eigh(x))
 
 
 def qr(a: Any, mode: str = "full", **options: Any) -> Any:
-    """``Q`` and ``R``."""
-    (x,) = _operands(options, a)
-    if mode == "raw":
-        raise NotImplementedError("scipy.linalg.qr: mode='raw' of Tensors")
-    found = wg.linalg.qr(x, mode="reduced" if mode == "economic" else "complete")
+    """``Q`` and ``R``; ``mode="raw"`` is not for Tensors."""
+    kinds: dict[str, Any] = {"economic": "reduced", "full": "complete", "r": "complete"}
+    found = wg.linalg.qr(*_operands(options, a), mode=kinds[mode])
     return (found.R,) if mode == "r" else tuple(found)
 
 
@@ -230,7 +224,7 @@ def _numpy_function(name: str) -> Callable[..., Any]:
 
 _OWN: dict[str, Any] = {
     "cho_factor": lambda a, lower=False, **options: (cholesky(a, lower, **options), lower),
-    "eigvalsh": lambda a, b=None, lower=True, **options: eigh(a, b, lower, True, **options),
+    "eigvalsh": lambda a, lower=True, **options: eigh(a, lower, True, **options),
     "pinv": lambda a, rtol=None, **options: wg.linalg.pinv(*_operands(options, a), rtol=rtol),
 }
 _OWN |= {name: _matrix_function(name) for name in ("cosm", "expm", "logm", "sinm", "sqrtm")}

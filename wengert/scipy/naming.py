@@ -154,12 +154,7 @@ def _as_tensors(result: Any, given: Iterable[Any]) -> Any:
 
 def run(label: str, theirs: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """SciPy's own result, of arguments whose derivatives are not lost."""
-    try:
-        names = [*inspect.signature(theirs).parameters]
-    except (TypeError, ValueError):
-        names = []
-    names += [f"argument {i}" for i in range(len(names), len(args))]
-    numbers = [plain(x, label, name) for x, name in zip(args, names, strict=False)]
+    numbers = [plain(x, label, f"argument {i}") for i, x in enumerate(args, 1)]
     result = theirs(*numbers, **{key: plain(x, label, key) for key, x in keywords.items()})
     return _as_tensors(result, [args, keywords]) if tensors_in(args, keywords) else result
 
@@ -207,24 +202,25 @@ class Guarded:
         return (self._theirs,)
 
 
-def namespace(name: str, own: dict[str, Any]) -> dict[str, Any]:
-    """The public names of one of SciPy's modules: the room's own, and what refuses Tensors."""
+def publish(module: dict[str, Any], more: dict[str, Any]) -> None:
+    """Give one of the room's modules SciPy's names: its own functions of these, and ``more``."""
+    home = module["__name__"]
+    name = home.removeprefix(f"{ROOM}.")
+    own = {key: x for key, x in module.items() if getattr(x, "__module__", None) == home} | more
     found: dict[str, Any] = {}
     for key, one in inspect.getmembers(scipy_module(name)):
         ours, label = own.get(key), f"scipy.{name}.{key}"
         if key[0] == "_" or isinstance(one, ModuleType):
             continue
-        if isinstance(one, type) and issubclass(one, BaseException):
-            found[key] = one
-        elif isinstance(ours, Guarded):
+        found[key] = one
+        if isinstance(ours, Guarded):
             found[key] = ours
         elif isinstance(one, np.ufunc) or inspect.isroutine(one):
             found[key] = door(label, one, ours)
-        elif isinstance(one, type) or type(one).__module__.startswith("scipy."):
-            found[key] = Guarded(one, label, ours) if callable(one) else one
-        else:
-            found[key] = one
-    return found
+        elif callable(one) and not (isinstance(one, type) and issubclass(one, BaseException)):
+            found[key] = Guarded(one, label, ours)
+    module.update(found, __path__=module.get("__path__", []), __getattr__=partial(submodule, home))
+    module["__all__"] = [*found]
 
 
 def submodule(home: str, name: str) -> Any:
@@ -232,18 +228,7 @@ def submodule(home: str, name: str) -> Any:
     try:
         return import_module(f"{home}.{name}")
     except ModuleNotFoundError as error:
-        if error.name != f"{home}.{name}":
-            raise
-        raise AttributeError(f"module {home!r} has no attribute {name!r}") from None
-
-
-def publish(module: dict[str, Any], more: dict[str, Any]) -> None:
-    """Give one of the room's modules SciPy's names: its own functions of these, and ``more``."""
-    home = module["__name__"]
-    own = {key: x for key, x in module.items() if getattr(x, "__module__", None) == home}
-    found = namespace(home.removeprefix(f"{ROOM}."), own | more)
-    module.update(found, __path__=module.get("__path__", []), __getattr__=partial(submodule, home))
-    module["__all__"] = [*found]
+        raise AttributeError(f"module {home!r} has no attribute {name!r}") from error
 
 
 class _Modules(abc.MetaPathFinder, abc.Loader):

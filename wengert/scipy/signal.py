@@ -18,44 +18,37 @@ from wengert.scipy.naming import host, inexact, publish
 from wengert.tape.tensor import Tensor
 
 
-def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Tensor:
-    """A convolution by Fourier transforms."""
-    return _convolution(in1, in2, mode, axes, False)
-
-
 def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Tensor:
     """A convolution: of sequences by sums of products, unless ``method="fft"``."""
-    return _convolution(in1, in2, mode, None, method != "fft")
+    x, y = inexact(in1, in2)
+    if method == "fft" or x.ndim != 1 or y.ndim != 1:
+        return fftconvolve(x, y, mode)
+    found = _of_sequences(x, y, "full" if mode == "same" else mode)
+    start = (y.shape[0] - 1) // 2
+    return found[start : start + x.shape[0]] if mode == "same" else found
 
 
-def _convolution(in1: Any, in2: Any, mode: str, axes: Any, by_products: bool) -> Tensor:
+def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Tensor:
+    """A convolution by Fourier transforms."""
     x, y = inexact(in1, in2)
     if mode not in ("full", "same", "valid") or x.ndim != y.ndim:
-        raise ValueError(
-            "arrays of as many axes are convolved, with mode='full', 'same' or 'valid', and not "
-            f"{x.ndim} and {y.ndim} axes with mode={mode!r}"
-        )
-    axes = range(x.ndim) if axes is None else [axes] if isinstance(axes, int) else axes
+        raise ValueError("of arrays of as many axes, with mode='full', 'same' or 'valid'")
+    axes = range(x.ndim) if axes is None else np.atleast_1d(axes).tolist()
     sizes = {axis % x.ndim: (x.shape[axis], y.shape[axis]) for axis in axes}
-    shorter = {n < m for n, m in sizes.values() if n != m}
-    if mode == "valid" and len(shorter) == 2:
+    if mode == "valid" and len({n < m for n, m in sizes.values() if n != m}) == 2:
         raise ValueError("mode='valid' needs one array that is at least as long along all axes")
-    if by_products and x.ndim == 1:
-        whole = _of_sequences(x, y)
-    else:
-        wide = wg.result_type(x, y, wg.complex64)
-        whole, other = wg.astype(x, wide), wg.astype(y, wide)
-        for axis, (n, m) in sizes.items():
-            whole, other = (wg.fft.fft(z, n=n + m - 1, axis=axis) for z in (whole, other))
-        whole = whole * other
-        for axis in sizes:
-            whole = wg.fft.ifft(whole, axis=axis)
-        whole = whole if x.dtype.complex or y.dtype.complex else wg.real(whole)
+    wide = wg.result_type(x, y, wg.complex64)
+    whole, other = wg.astype(x, wide), wg.astype(y, wide)
+    for axis, (n, m) in sizes.items():
+        whole, other = (wg.fft.fft(z, n=n + m - 1, axis=axis) for z in (whole, other))
+    whole = whole * other
     key = [slice(None)] * x.ndim
-    for axis, (n, m) in sizes.items() if mode != "full" else ():
-        start, stop = ((m - 1) // 2, (m - 1) // 2 + n), (min(n, m) - 1, max(n, m))
-        key[axis] = slice(*(start if mode == "same" else stop))
-    return whole[tuple(key)]
+    for axis, (n, m) in sizes.items():
+        whole = wg.fft.ifft(whole, axis=axis)
+        if mode != "full":
+            start = (m - 1) // 2 if mode == "same" else min(n, m) - 1
+            key[axis] = slice(start, start + n if mode == "same" else max(n, m))
+    return (whole if x.dtype.complex or y.dtype.complex else wg.real(whole))[tuple(key)]
 
 
 def _filter(a: Any, x: Any) -> Any:

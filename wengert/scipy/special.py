@@ -1,5 +1,10 @@
 """``scipy.special``: the functions of `wengert.special`, and others by all that has a derivative.
 
+The incomplete gamma and beta functions have integrands that fall on both sides of one peak, in the
+logarithm of their variable. Their derivatives by the parameters are integrals over the shorter tail
+by the double exponential rule, which rules compose of the standard's functions. So derivatives of
+any order follow.
+
 >>> from wengert.scipy import special
 >>> a = wg.tensor(2.0, dtype=wg.float64, requires_grad=True)
 >>> special.gammainc(a, 1.5).backward()
@@ -7,16 +12,209 @@
 tensor(-0.3135, dtype=wengert.float64)
 """
 
+import math
 from collections.abc import Callable
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
+from scipy import special as _scipy
 
 import wengert as wg
 from wengert.ops import special as _module
-from wengert.scipy.elementary import TABLE
-from wengert.scipy.naming import inexact, publish, values_of
+from wengert.scipy.naming import host, inexact, publish, values_of
+from wengert.tape import NOT_IMPLEMENTED
 from wengert.tape.tensor import Tensor
+
+#: Rules call functions of all its files, which the first name imports.
+_LOADED = dir(_module)
+_U = np.arange(-3.6, 6.4, 0.12)
+_PLACES = np.exp(_U - np.exp(-_U))
+#: The double exponential rule on the positive numbers.
+_TAIL = [*zip(_PLACES.tolist(), (0.12 * _PLACES * (1 + np.exp(-_U))).tolist(), strict=True)]
+#: Functions by SciPy's names.
+TABLE: dict[str, Callable[..., Tensor]] = {}
+
+
+def _define(name: str, inputs: str, kinds: str = "real floating", **rules: Any) -> None:
+    """An elementwise function under SciPy's name, with its rules."""
+    theirs = getattr(_scipy, name)
+    TABLE[name] = host(name, inputs, theirs, rules, elementwise=True, dtypes=kinds)
+
+
+def gamma_density(xp: Any, a: Any, x: Any) -> Any:
+    """The derivative of the lower function by ``x``."""
+    inside = (x > 0) & (x < math.inf)
+    y = xp.where(inside, x, 1)
+    zero = 0 * (a + y)
+    edge = xp.where(a < 1, zero + math.inf, xp.where(a > 1, zero, zero + 1))
+    edge = xp.where(x > 0, zero, edge)
+    return xp.where(inside, xp.exp((a - 1) * xp.log(y) - y - xp.gammaln(a)), edge)
+
+
+def gamma_slope(xp: Any, a: Any, x: Any) -> Any:
+    """The derivative of the lower function by ``a``."""
+    inside = (x > 0) & (x < math.inf) & (a > 0)
+    a, y = xp.where(inside, a, 1), xp.where(inside, x, 1)
+    lower = y < a
+    fall = xp.abs(y - a) + xp.minimum(y, xp.sqrt(y))
+    mean, log, total = xp.digamma(a), xp.log(y), 0 * y
+    for place, weight in _TAIL:
+        w = place / fall  # of the logarithm below, and of the ratio above
+        way = xp.where(lower, -w, xp.log1p(w))
+        depth = xp.where(lower, a * w + y * xp.expm1(-w), y * w - (a - 1) * way)
+        total = total + weight / fall * (log + way - mean) * xp.exp(-depth)
+    found = xp.exp(a * log - y - xp.gammaln(a)) * total
+    return xp.where(inside, xp.where(lower, found, -found), xp.zeros_like(found))
+
+
+def student_log(xp: Any, df: Any, t: Any) -> Any:
+    """The logarithm of Student's density, which is the normal one of infinite ``df``.
+
+    Near the normal one by series in ``1 / df``, since gamma functions cancel (DLMF 5.11.8).
+    """
+    near, large = (df == math.inf) | ((df > 1e3) & (t * t < 1e-3 * df)), t * t == math.inf
+    v, few = xp.where(df > 1e3, 1 / df, 0), xp.where(df > 1e3, 1, df)  # for each df, not each t
+    gammas = -xp.log(few) / 2 - xp.betaln(few / 2, xp.zeros_like(few) + 0.5)
+    series = (v * v * v * (1 / 12 - v * v / 10) - v / 2 - math.log(2 * math.pi)) / 2
+    scale = xp.where(df > 1e3, series, gammas)
+    v, z = xp.where(near, 1 / df, 0), xp.where(near & ~large, t * t, 0)
+    df, u = xp.where(near, 1, df), z * v
+    series = (1 / 2 - u * (1 / 3 - u * (1 / 4 - u * (1 / 5 - u / 6)))) * u * z * (1 + v)
+    size, t = xp.where(large, xp.abs(t), 1), xp.where(large, 0, t)
+    ratio = 2 * xp.log(size) - xp.log(df)
+    power = xp.where(large, xp.logaddexp(xp.zeros_like(ratio), ratio), xp.log1p(t * t / df))
+    normal = xp.where(large, -math.inf, (series - z * (1 + v)) / 2)
+    return xp.where(near, normal, -(df + 1) / 2 * power) + scale
+
+
+#: Fisher's expansion of the distribution: polynomials in the square, times ``t / df**k``.
+_FISHER = (
+    (1 / 4, (1, 1)),
+    (1 / 96, (3, -7, -5, -3)),
+    (1 / 384, (1, -11, 14, 6, -3, -15)),
+    (1 / 92160, (15, -375, 2225, -2141, -939, -213, -915, 945)),
+)
+
+
+def student_slope(xp: Any, df: Any, t: Any) -> Any:
+    """The derivative by ``df``: of an incomplete beta function, or of Fisher's expansion."""
+    half, square = xp.zeros_like(df) + 0.5, t * t
+    distant = (square == math.inf) & (xp.abs(t) < math.inf) & (df < math.inf)
+    near, finite = square < 1e-14, (square < math.inf) & (df < math.inf)
+    normal = (df > 1e4) & finite & (square * square < 0.1 * df)
+    v, z, total = xp.where(normal, 1 / df, 0), xp.where(normal, square, 0), 0 * square
+    for k in range(4, 0, -1):
+        factor, row = _FISHER[k - 1]
+        total = (total + k * factor * reduce(lambda p, c: p * z + c, row)) * v
+    like_normal = xp.where(normal, t, 0) * xp.exp(-z / 2) * total * v / math.sqrt(2 * math.pi)
+    other = near | normal | ~finite
+    size, v = xp.where(distant, xp.abs(t), 1), xp.where(distant, df, 1)
+    square, df = xp.where(other, 1, square), xp.where(finite & ~normal, df, 1)
+    far, whole = square > df, df + square  # the small one of two parts keeps its digits
+    a, b = xp.where(far, df / 2, half), xp.where(far, half, df / 2)
+    place = xp.where(far, df, square) / whole
+    by_place = beta_density(xp, a, b, place) * (square / whole) / whole
+    tail = beta_slope(xp, a, b, place, far) / 4
+    tail = xp.where(far, -tail, tail) - by_place / 2
+    mean = xp.digamma((df + 1) / 2) - xp.digamma(df / 2) - 1 / df
+    start = xp.where(near, t, 0) * xp.exp(student_log(xp, df, 0 * square)) * mean / 2
+    # Far away the tail is the density times t / df.
+    mean = xp.digamma((v + 1) / 2) - xp.digamma(v / 2) - 2 / v + xp.log(v) + 1
+    slope = xp.exp(student_log(xp, v, size) + xp.log(size)) / v * (xp.log(size) - mean / 2)
+    tail = xp.where(distant, slope, tail)
+    found = xp.where(near, start, xp.where(t < 0, -tail, tail))
+    return xp.where(finite | distant, xp.where(normal, like_normal, found), xp.zeros_like(found))
+
+
+def beta_density(xp: Any, a: Any, b: Any, x: Any) -> Any:
+    """The derivative of the lower function by ``x``."""
+    inside = (x > 0) & (x < 1)
+    y = xp.where(inside, x, 0.5)
+    log = (a - 1) * xp.log(y) + (b - 1) * xp.log1p(-y) - xp.betaln(a, b)
+    power = xp.where(x <= 0, a, b)
+    edge = xp.where(power < 1, math.inf, xp.where(power > 1, 0, xp.where(x <= 0, b, a)))
+    return xp.where(inside, xp.exp(log), edge + 0 * x)
+
+
+def beta_slope(xp: Any, a: Any, b: Any, x: Any, by_a: Any) -> Any:
+    """The derivative of the lower function by ``a``, or else ``b``."""
+    inside = (x > 0) & (x < 1) & (a > 0) & (b > 0)
+    a, b, y = xp.where(inside, a, 1), xp.where(inside, b, 1), xp.where(inside, x, 0.5)
+    lower = y * (a + b) < a
+    p, q = xp.where(lower, a, b), xp.where(lower, b, a)
+    t, rest = xp.where(lower, y, 1 - y), xp.where(lower, 1 - y, y)
+    width = (p + q) * t * rest
+    fall = p - (p + q) * t + xp.minimum(width, xp.sqrt(width))  # at the start, and p at the end
+    log, log_rest, whole = xp.log(t), xp.log(rest), xp.digamma(p + q)
+    first = lower == by_a
+    mean = xp.where(first, xp.digamma(p), xp.digamma(q)) - whole
+    total = 0 * y
+    for place, weight in _TAIL:
+        s = log - log_rest - xp.log1p(place / fall) - place / p
+        now, now_rest = -xp.logaddexp(0 * s, -s), -xp.logaddexp(0 * s, s)
+        height = xp.exp(p * (now - log) + q * (now_rest - log_rest))
+        step = xp.divide(weight, fall + place) + weight / p
+        total = total + step * (xp.where(first, now, now_rest) - mean) * height
+    found = xp.exp(p * log + q * log_rest - xp.betaln(p, q)) * total
+    return xp.where(inside, xp.where(lower, found, -found), xp.zeros_like(found))
+
+
+def _integral(name: str, inverse: str, sign: int, density: Any, *slopes: Any) -> None:
+    """A lower (``sign`` 1) or upper integral of a density, and its inverse."""
+
+    def by(xp: Any, g: Any, given: Any, index: int) -> Any:
+        return sign * g * (*slopes, density)[index](xp, *given)
+
+    def back(xp: Any, g: Any, given: Any, out: Any, index: int) -> Any:
+        place = (*given[:-1], out)
+        factor = sign if index == len(slopes) else -slopes[index](xp, *place)
+        return g * factor / density(xp, *place)
+
+    _define(name, "*given", given=by)
+    _define(inverse, "*given", given=back)
+
+
+_BETA = beta_density, partial(beta_slope, by_a=True), partial(beta_slope, by_a=False)
+_integral("betainc", "betaincinv", 1, *_BETA)
+_integral("betaincc", "betainccinv", -1, *_BETA)
+_integral("gammainc", "gammaincinv", 1, gamma_density, gamma_slope)
+_integral("gammaincc", "gammainccinv", -1, gamma_density, gamma_slope)
+_integral("stdtr", "stdtrit", 1, lambda *x: x[0].exp(student_log(*x)), student_slope)
+
+
+def _bessel(name: str, below: float, above: float) -> None:
+    """A Bessel function, whose derivative is a sum of its neighbours."""
+
+    def rule(xp: Any, g: Any, v: Any, z: Any) -> Any:
+        function = getattr(xp, name)
+        return g * (below * function(v - 1, z) + above * function(v + 1, z))
+
+    _define(name, "v z", v=NOT_IMPLEMENTED, z=rule)
+
+
+_bessel("jv", 0.5, -0.5)
+_bessel("yv", 0.5, -0.5)
+_bessel("iv", 0.5, 0.5)
+_bessel("kv", -0.5, -0.5)
+
+
+def _series(xp: Any, a: float, b: float, m: Any) -> Any:
+    return xp.hyp2f1(*(xp.zeros_like(m) + s for s in (a, b, 2)), m)
+
+
+def _hypergeometric(xp: Any, g: Any, a: Any, b: Any, c: Any, z: Any) -> Any:
+    return g * (a * b / c) * xp.hyp2f1(a + 1, b + 1, c + 1, z)
+
+
+_NONE: Any = dict.fromkeys("abc", NOT_IMPLEMENTED)
+_define("hyp2f1", "a b c z", **_NONE, z=_hypergeometric)
+_define("ellipk", "m", m=lambda xp, g, m: g * math.pi / 8 * _series(xp, 1.5, 1.5, m))
+_define("ellipe", "m", m=lambda xp, g, m: -g * math.pi / 8 * _series(xp, 0.5, 1.5, m))
+_define("lambertw", "z", "floating", z=lambda xp, g, out: g * xp.conj(xp.exp(-out) / (1 + out)))
+
+
+# -- names -----------------------------------------------------------------------------------------
 
 _special: Any = _module
 _SAME = (
@@ -30,12 +228,12 @@ def _ufunc(function: Callable[..., Any]) -> Callable[..., Tensor]:
     return lambda *args: function(*inexact(*args))
 
 
-def _order(n: Any, function: str) -> Any:
-    """A whole order; SciPy's functions cut off the rest, or are nan."""
-    n = np.asarray(values_of(n, f"scipy.special.{function}'s n"))
+def _whole(n: Any, x: Any, function: Callable[..., Tensor]) -> Tensor:
+    """A function of a whole order: SciPy's cut off the rest, or are NaN."""
+    n = np.asarray(values_of(n, "scipy.special's n"))
     if (n % 1 != 0).any():
-        raise ValueError(f"scipy.special.{function} is of whole orders, and not of {n}")
-    return n if n.ndim else n.item()
+        raise ValueError(f"this function is of whole orders, and not of {n}")
+    return function(n.item(), *inexact(x)) if not n.ndim else function(*inexact(n, x))
 
 
 def _lambertw(z: Any, k: int = 0, tol: float = 1e-8) -> Tensor:
@@ -58,13 +256,12 @@ for _name in ("j0", "j1", "y0", "y1", "k0", "k1"):
     _UFUNCS[_name] = lambda x, f=TABLE[f"{_name[0]}v"], n=int(_name[1]): f(wg.full_like(x, n), x)
 _UFUNCS |= {"expm1": wg.expm1, "jn": TABLE["jv"], "log1p": wg.log1p}
 _OWN: dict[str, Any] = {
-    "kn": lambda n, x: TABLE["kv"](*inexact(_order(n, "kn"), x)),
     "lambertw": _lambertw,
     "log_softmax": lambda x, axis=None: _special.log_softmax(*inexact(x), axis=axis),
-    "polygamma": lambda n, x: _special.polygamma(int(_order(n, "polygamma")), *inexact(x)),
+    "polygamma": lambda n, x: _whole(n, x, lambda n, x: _special.polygamma(int(n), x)),
+    **{f"{kind}n": lambda n, x, kind=kind: _whole(n, x, TABLE[f"{kind}v"]) for kind in "ky"},
     "zeta": lambda x, q=None: _special.zeta(*inexact(x, 1.0 if q is None else q)),
     "multigammaln": lambda a, d: _special.multigammaln(*inexact(a), d),
     "softmax": lambda x, axis=None: _special.softmax(*inexact(x), axis=axis),
-    "yn": lambda n, x: TABLE["yv"](*inexact(_order(n, "yn"), x)),
 }
 publish(globals(), {name: _ufunc(one) for name, one in _UFUNCS.items()} | _OWN)

@@ -12,14 +12,13 @@ import operator
 from collections.abc import Callable
 from functools import cache, reduce
 from inspect import Parameter, Signature
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats as _scipy
 
 import wengert as wg
 from wengert.interpreters.namespaces import differentiable
-from wengert.scipy.densities import CONTINUOUS, DISCRETE, Law
 from wengert.scipy.linalg import mirror
 from wengert.scipy.naming import (
     Guarded,
@@ -31,8 +30,158 @@ from wengert.scipy.naming import (
     tensors_in,
     values_of,
 )
+from wengert.scipy.special import (
+    beta_density,
+    beta_slope,
+    gamma_density,
+    gamma_slope,
+    student_log,
+    student_slope,
+)
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
+
+# -- distributions in their standard form: of ``y = (x - loc) / scale`` and of shapes --------------
+
+Form = Callable[..., Any]
+_LOG_ROOT = math.log(2 * math.pi) / 2
+
+
+def _positive(*shapes: Any) -> Any:
+    return [shape > 0 for shape in shapes]
+
+
+class Law(NamedTuple):
+    """A distribution; one of whole numbers has ``pmf``.
+
+    Attributes
+    ----------
+    log, slopes, pmf : callable
+        Of ``xp``, a place within the support, and shapes. A pair is a product with an exponential.
+    valid : callable
+        The conditions that shapes fulfil.
+    """
+
+    log: Form
+    slopes: Form = lambda *_: []
+    low: float = -math.inf
+    high: Form = lambda *_: math.inf
+    shapes: str = ""
+    valid: Form = _positive
+    pmf: Form | None = None
+
+
+def _gamma(xp: Any, y: Any, a: Any) -> Any:
+    return xp.xlogy(a - 1, y) - y - xp.gammaln(a)
+
+
+def _beta(xp: Any, y: Any, a: Any, b: Any) -> Any:
+    return xp.xlogy(a - 1, y) + xp.xlog1py(b - 1, -y) - xp.betaln(a, b)
+
+
+def _lognormal(xp: Any, y: Any, s: Any) -> Any:
+    log = xp.log(xp.where(y > 0, y, 1))
+    return xp.where(y > 0, -((log / s) ** 2) / 2 - log - xp.log(s) - _LOG_ROOT, -math.inf)
+
+
+def _lognormal_slope(xp: Any, y: Any, s: Any) -> list[Any]:
+    u = xp.log(xp.where(y > 0, y, 1)) / s
+    return [(-u / s, -u * u / 2 - _LOG_ROOT)]
+
+
+CONTINUOUS: dict[str, Law] = {
+    "beta": Law(
+        _beta,
+        lambda xp, y, a, b: [beta_slope(xp, a, b, y, by_a) for by_a in (True, False)],
+        *(0.0, lambda *_: 1.0, "a b"),
+    ),
+    "cauchy": Law(lambda xp, y: -math.log(math.pi) - 2 * xp.log(xp.hypot(xp.ones_like(y), y))),
+    "chi2": Law(
+        lambda xp, y, df: _gamma(xp, y / 2, df / 2) - math.log(2),
+        lambda xp, y, df: [gamma_slope(xp, df / 2, y / 2) / 2],
+        low=0.0,
+        shapes="df",
+    ),
+    "expon": Law(lambda xp, y: -y, low=0.0),
+    "gamma": Law(_gamma, lambda xp, y, a: [gamma_slope(xp, a, y)], low=0.0, shapes="a"),
+    "laplace": Law(lambda xp, y: -xp.abs(y) - math.log(2)),
+    "lognorm": Law(_lognormal, _lognormal_slope, low=0.0, shapes="s"),
+    "norm": Law(lambda xp, y: y * y * -0.5 - _LOG_ROOT),
+    "t": Law(
+        lambda xp, y, df: student_log(xp, df, y),
+        lambda xp, y, df: [student_slope(xp, df, y)],
+        shapes="df",
+    ),
+    "uniform": Law(lambda xp, y: 0 * y, low=0.0, high=lambda *_: 1.0),
+}
+
+
+def _mass(shapes: str, parts: Form, slopes: Form, **more: Any) -> Law:
+    """Masses :math:`w p^u (1 - p)^d` of the last shape ``p``, by ``log w``, u and d or None."""
+
+    def log(xp: Any, k: Any, *given: Any) -> Any:
+        ways, up, down = parts(xp, k, *given)
+        found = ways + xp.xlogy(up, given[-1])
+        return found if down is None else found + xp.xlog1py(down, -given[-1])
+
+    def pmf(xp: Any, k: Any, *given: Any) -> Any:
+        *others, p = given  # at 0 and 1 powers have the derivatives that logarithms have not
+        down = parts(xp, k, *given)[2]
+        end = (p == 0) if down is None else (p == 0) | ((p == 1) & (down != 0))
+        there, inner = xp.where(end, p, 0.5), xp.where(end, 0.5, p)
+        ways, up, down = parts(xp, k, *others, there)
+        powers = (
+            xp.exp(xp.where(end, xp.minimum(ways, 600 + 0 * ways), 0 * ways))
+            * there**up
+            * (1 if down is None else (1 - there) ** down)
+        )
+        return xp.where(end, powers, xp.exp(log(xp, k, *others, inner)))
+
+    return Law(log, slopes, 0.0, shapes=shapes, pmf=pmf, **more)
+
+
+def _binomial(xp: Any, k: Any, n: Any, p: Any) -> Any:
+    return -xp.log1p(n) - xp.betaln(n - k + 1, k + 1), k, n - k
+
+
+def _negative_binomial(xp: Any, k: Any, n: Any, p: Any) -> Any:
+    return xp.gammaln(n + k) - xp.gammaln(k + 1) - xp.gammaln(n), n, k
+
+
+def _poisson(xp: Any, k: Any, mu: Any) -> Any:
+    return -xp.gammaln(k + 1) - mu, k, None
+
+
+def _binomial_slopes(xp: Any, k: Any, n: Any, p: Any) -> list[Any]:
+    rest = xp.where(k < n, n - k, 1)
+    return [-beta_slope(xp, k + 1, rest, p, False), -beta_density(xp, k + 1, rest, p)]
+
+
+def _negative_binomial_slopes(xp: Any, k: Any, n: Any, p: Any) -> list[Any]:
+    return [beta_slope(xp, n, k + 1, p, True), beta_density(xp, n, k + 1, p)]
+
+
+DISCRETE: dict[str, Law] = {
+    "bernoulli": _mass(
+        *("p", lambda xp, k, p: (0 * k, k, 1 - k), lambda xp, k, p: [0 * p - 1]),
+        valid=lambda p: [p >= 0, p <= 1],
+        high=lambda p: 1.0,
+    ),
+    "binom": _mass(
+        *("n p", _binomial, _binomial_slopes),
+        valid=lambda n, p: [n >= 0, n % 1 == 0, p >= 0, p <= 1],
+        high=lambda n, p: n,
+    ),
+    "nbinom": _mass(
+        *("n p", _negative_binomial, _negative_binomial_slopes),
+        valid=lambda n, p: [n > 0, p > 0, p <= 1],
+    ),
+    "poisson": _mass(
+        *("mu", _poisson, lambda xp, k, mu: [-gamma_density(xp, k + 1, mu)]),
+        valid=lambda mu: [mu >= 0],
+    ),
+}
+
 
 _DEFAULTS = {"loc": 0.0, "scale": 1.0, "size": None, "random_state": None}
 _KIND = Parameter.POSITIONAL_OR_KEYWORD
@@ -41,17 +190,18 @@ _signature = cache(lambda words: Signature([*map(_parameter, words.split())]))
 _LAWS = CONTINUOUS | DISCRETE
 
 
+def _bind(words: str, args: Any, keywords: Any) -> dict[str, Any]:
+    """Arguments by their names, with defaults."""
+    bound = _signature(words).bind(*args, **keywords)
+    bound.apply_defaults()
+    return dict(bound.arguments)
+
+
 # -- densities, and what follows -------------------------------------------------------------------
 
-
-#: Where a place is infinite: nothing moves there.
-Primitive(
-    "scipy_far",
-    ["x", "loc", "scale"],
-    {},
-    elementwise=True,
-    composite=lambda xp, x, loc, scale: xp.isinf((x - loc) / scale),
-)
+#: Where a place is infinite: nothing moves there, and no tangent is computed.
+_is_far: Any = lambda xp, x, loc, scale: xp.isinf((x - loc) / scale)
+Primitive("scipy_far", ["x", "loc", "scale"], {}, elementwise=True, composite=_is_far)
 
 
 def _place(xp: Any, law: Law, x: Any, *rest: Any) -> tuple[list[Any], Any, Any, Any, Any]:
@@ -61,15 +211,16 @@ def _place(xp: Any, law: Law, x: Any, *rest: Any) -> tuple[list[Any], Any, Any, 
     """
     whole = law.pmf is not None
     *shapes, loc, scale = (*rest, xp.ones_like(rest[-1])) if whole else rest
-    valid = reduce(operator.and_, law.valid(*shapes), (scale > 0) & (loc == loc))
+    own = law.valid(*shapes)
+    valid = reduce(operator.and_, own, (scale > 0) & (loc == loc))
     far = xp.scipy_far(x, loc, scale) | ~valid
     scale = xp.where(far, 1, scale)
     y = (xp.where(far, 0, x) - xp.where(valid, loc, 0)) / scale
     high = law.high(*shapes)
     inside = (y >= law.low) & (y <= high) & ~far & (xp.floor(y) == y if whole else valid)
     safe = [0.5 if name == "p" else 1 for name in law.shapes.split()]
-    used = inside if whole else valid
-    shapes = [xp.where(used, s, other) for s, other in zip(shapes, safe, strict=True)]
+    used = [inside] * len(shapes) if whole else own  # a shape stays one number for all places
+    shapes = [xp.where(u, s, other) for u, s, other in zip(used, shapes, safe, strict=True)]
     y = xp.where(inside, y, 0.5 if law.low == 0 and not whole else 0.0)
     return shapes, scale, y, inside, valid
 
@@ -147,14 +298,10 @@ _probability = host("scipy_probability", "*given", _values, {"given": _by}, **_F
 class _Family(Guarded):
     """One of SciPy's distributions: methods with derivatives, or that refuse Tensors."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, methods: dict[str, Callable[..., Any]]) -> None:
         super().__init__(getattr(_scipy, name), f"scipy.stats.{name}")
-        for method, ours in self._methods(name).items():
-            door_of = door(f"{self._label}.{method}", getattr(self._theirs, method), ours)
-            setattr(self, method, door_of)
-
-    def _methods(self, name: str) -> dict[str, Callable[..., Any]]:
-        raise NotImplementedError
+        for key, ours in methods.items():
+            setattr(self, key, door(f"{self._label}.{key}", getattr(self._theirs, key), ours))
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         if not tensors_in(args, keywords):
@@ -171,109 +318,89 @@ class Frozen:
         self.dist, self.args, self.kwds = family, args, keywords
 
     def __getattr__(self, name: str) -> Any:
-        plain = not tensors_in(self.args, self.kwds)
-        theirs: Any = lambda: getattr(self.dist._theirs(*self.args, **self.kwds), name)
-        ours = name[0] != "_" and name in vars(self.dist)
-        if plain and not ours and not callable(found := theirs()):
-            return found
-
         def call(*args: Any, **keywords: Any) -> Any:
-            if plain and not tensors_in(args, keywords):
-                return door(f"{self.dist._label}.{name}", theirs())(*args, **keywords)
             if name == "rvs":
                 keywords.update(zip(("size", "random_state"), args, strict=False))
                 args = ()
             return getattr(self.dist, name)(*args, *self.args, **self.kwds, **keywords)
 
-        return call
+        if tensors_in(self.args, self.kwds):
+            return call
+        theirs = getattr(self.dist._theirs(*self.args, **self.kwds), name)
+        ours = call if name[0] != "_" and name in vars(self.dist) else None
+        return door(f"{self.dist._label}.{name}", theirs, ours) if callable(theirs) else theirs
 
 
-class _Univariate(_Family):
-    """A distribution of the tables, of real or of whole numbers."""
+def _univariate(name: str) -> dict[str, Callable[..., Any]]:
+    """The methods with derivatives of a distribution of the tables."""
+    law = _LAWS[name]
+    words = f"{law.shapes} loc" if law.pmf else f"{law.shapes} loc scale"
 
-    def _methods(self, name: str) -> dict[str, Callable[..., Any]]:
-        law = _LAWS[name]
-        if law.pmf is not None:
-            self._words = f"{law.shapes} loc"
-            found = {"logpmf": self._method("k", None), "pmf": self._method("k", law.pmf)}
-            return found | {key: self._method("k", key) for key in ("cdf", "sf")}
-        self._words = f"{law.shapes} loc scale"
-        found = {key: self._method("x", key) for key in ("cdf", "logcdf", "logsf", "sf")}
-        found |= {key: self._method("q", key) for key in ("isf", "ppf")}
-        log = self._method("x", None)
-        pdf = lambda *args, **keywords: wg.exp(log(*args, **keywords))
-        return found | {"logpdf": log, "pdf": pdf, "rvs": self._draw}
-
-    def _bind(self, words: str, args: Any, keywords: Any) -> dict[str, Any]:
-        """The arguments by their names, with defaults."""
-        try:
-            bound = _signature(words).bind(*args, **keywords)
-        except TypeError as error:
-            raise TypeError(f"{self._label}: {error}") from None
-        bound.apply_defaults()
-        return dict(bound.arguments)
-
-    def _method(self, first: str, form: Any) -> Any:
+    def method(first: str, form: Any) -> Callable[..., Any]:
         """A density of a ``form``, or a method by name, of a ``first`` argument."""
-        name = self.__name__
 
-        def call(*args: Any, **keywords: Any) -> Tensor:
-            x, *rest = inexact(*self._bind(f"{first} {self._words}", args, keywords).values())
+        def call(*args: Any, **keywords: Any) -> Any:
+            x, *rest = inexact(*_bind(f"{first} {words}", args, keywords).values())
             if isinstance(form, str):
-                return _probability(x, *rest, family=name, method=form)  # type: ignore[no-any-return]
-            return _density(differentiable, _LAWS[name], x, *rest, form=form)  # type: ignore[no-any-return]
+                return _probability(x, *rest, family=name, method=form)
+            return _density(differentiable, law, x, *rest, form=form)
 
         return call
 
-    def _draw(self, *args: Any, **keywords: Any) -> Tensor:
+    def draw(*args: Any, **keywords: Any) -> Any:
         """SciPy's draws, as they move with the parameters at the same place of the distribution."""
-        bound = self._bind(f"{self._words} size random_state", args, keywords)
+        bound = _bind(f"{words} size random_state", args, keywords)
         size, state = bound.pop("size"), bound.pop("random_state")
         given = inexact(*bound.values())
         size = np.broadcast_shapes(*[x.shape for x in given]) if size is None else size
-        numbers = [values_of(x, self._label) for x in given]
-        draws = like_first(given, self._theirs.rvs(*numbers, size=size, random_state=state))
-        return _probability(draws, *given, family=self.__name__, method="rvs")  # type: ignore[no-any-return]
+        numbers = [values_of(x, f"scipy.stats.{name}") for x in given]
+        draws = getattr(_scipy, name).rvs(*numbers, size=size, random_state=state)
+        return _probability(like_first(given, draws), *given, family=name, method="rvs")
+
+    if law.pmf:
+        own = {"logpmf": method("k", None), "pmf": method("k", law.pmf)}
+        return own | {key: method("k", key) for key in ("cdf", "sf")}
+    found = {key: method("x", key) for key in ("cdf", "logcdf", "logsf", "sf")}
+    found |= {key: method("q", key) for key in ("isf", "ppf")}
+    return found | {"logpdf": (log := method("x", None)), "pdf": _exp(log), "rvs": draw}
 
 
-class _Normals(_Family):
-    """``multivariate_normal``, by place, mean and covariance."""
-
-    def _methods(self, name: str) -> dict[str, Callable[..., Any]]:
-        pdf = lambda *args, **keywords: wg.exp(self._log(*args, **keywords))
-        return {"logpdf": self._log, "pdf": pdf, "rvs": self._draw}
-
-    @staticmethod
-    def _arguments(mean: Any, cov: Any, *more: Any) -> tuple[Tensor, ...]:
-        c, m, *rest = inexact(cov, 0.0 if mean is None else mean, *more)
-        n = max(m.shape[0] if m.ndim else 1, c.shape[0] if c.ndim else 1)
-        c = wg.eye(n, dtype=c.dtype) * c if c.ndim < 2 else mirror(c, lower=True)  # as SciPy
-        return wg.broadcast_to(m, (n,)), c, *rest
-
-    def _log(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: Any = 0) -> Tensor:
-        if allow_singular:
-            raise TypeError(f"{self._label}: allow_singular=True has no derivative: leave it out")
-        m, c, places = self._arguments(mean, cov, x)
-        n = m.shape[0]
-        outer = places.shape if places.ndim < 2 and n == 1 else places.shape[:-1]
-        off = wg.reshape(places, (-1, n)) - m
-        chol = wg.linalg.cholesky(c)
-        white = wg.linalg.solve_triangular(chol, off.T, upper=False)
-        logs = wg.sum(wg.log(wg.linalg.diagonal(chol))) + n * math.log(2 * math.pi) / 2
-        found = wg.reshape(-wg.sum(white * white, axis=0) / 2 - logs, outer)
-        return wg.squeeze(found, axis=0) if found.shape == (1,) else found
-
-    def _draw(
-        self, mean: Any = None, cov: Any = 1, size: Any = 1, random_state: Any = None
-    ) -> Tensor:
-        """SciPy's draws, as they move with mean and covariance by the Cholesky factor."""
-        m, c = self._arguments(mean, cov)
-        own = values_of(m, self._label), values_of(c, self._label)
-        draws = self._theirs.rvs(*own, size=size, random_state=random_state)
-        off = np.reshape(draws, (-1, m.shape[0])) - own[0]
-        white = np.linalg.solve(np.linalg.cholesky(own[1]), off.T)
-        return wg.reshape(m + (wg.linalg.cholesky(c) @ like_first([m], white)).T, np.shape(draws))
+def _exp(log: Callable[..., Any]) -> Callable[..., Tensor]:
+    return lambda *args, **keywords: wg.exp(log(*args, **keywords))
 
 
-_OWN: dict[str, Any] = {name: _Univariate(name) for name in (*CONTINUOUS, *DISCRETE)}
-publish(globals(), _OWN | {"multivariate_normal": _Normals("multivariate_normal")})
+# -- normal distributions of several variables -----------------------------------------------------
+
+
+def _arguments(mean: Any, cov: Any, *more: Any) -> tuple[Tensor, ...]:
+    c, m, *rest = inexact(cov, 0.0 if mean is None else mean, *more)
+    n = max(m.shape[0] if m.ndim else 1, c.shape[0] if c.ndim else 1)
+    c = wg.eye(n, dtype=c.dtype) * c if c.ndim < 2 else mirror(c, lower=True)  # as SciPy
+    return wg.broadcast_to(m, (n,)), c, *rest
+
+
+def _normal_log(x: Any, mean: Any = None, cov: Any = 1, allow_singular: Any = False) -> Tensor:
+    """The logarithm of the density, by Cholesky's factor, which no singular covariance has."""
+    m, c, places = _arguments(mean, cov, x)
+    n = m.shape[0]
+    outer = places.shape if places.ndim < 2 and n == 1 else places.shape[:-1]
+    chol = wg.linalg.cholesky(c)
+    white = wg.linalg.solve_triangular(chol, (wg.reshape(places, (-1, n)) - m).T, upper=False)
+    logs = wg.sum(wg.log(wg.linalg.diagonal(chol))) + n * math.log(2 * math.pi) / 2
+    found = wg.reshape(-wg.sum(white * white, axis=0) / 2 - logs, outer)
+    return wg.squeeze(found, axis=0) if found.shape == (1,) else found
+
+
+def _normal_draw(mean: Any = None, cov: Any = 1, size: Any = 1, random_state: Any = None) -> Tensor:
+    """SciPy's draws, as they move with mean and covariance by Cholesky's factor."""
+    m, c = _arguments(mean, cov)
+    own = [values_of(x, "scipy.stats.multivariate_normal") for x in (m, c)]
+    draws = _scipy.multivariate_normal.rvs(*own, size=size, random_state=random_state)
+    off = np.reshape(draws, (-1, m.shape[0])) - own[0]
+    white = np.linalg.solve(np.linalg.cholesky(own[1]), off.T)
+    return wg.reshape(m + (wg.linalg.cholesky(c) @ like_first([m], white)).T, np.shape(draws))
+
+
+_OWN: dict[str, Any] = {name: _Family(name, _univariate(name)) for name in _LAWS}
+_NORMAL: dict[str, Any] = {"logpdf": _normal_log, "pdf": _exp(_normal_log), "rvs": _normal_draw}
+publish(globals(), _OWN | {"multivariate_normal": _Family("multivariate_normal", _NORMAL)})

@@ -1,8 +1,7 @@
 """How functions call their primitives, fast.
 
 Each is `Primitive.bind` for operands of a fixed number and kind, without its loops.
-One body for all three was slower, and generated bodies are not imported as fast nor typed: see
-docs/design/decisions.md.
+One body for all three, or generated ones, were slower: see docs/design/decisions.md.
 """
 
 from collections.abc import Callable

@@ -1,10 +1,14 @@
 """The sweep: cotangents from results back to what they were computed from."""
 
+from _heapq import heappop, heappush  # imports faster than heapq
 from collections.abc import Callable, Container, Iterable, Sequence
 from operator import attrgetter
 from typing import Any
 
+from numpy import add, ndarray
+
 from wengert.backends import namespaces
+from wengert.backends.references import held_elsewhere
 from wengert.tape.anomaly import detecting
 from wengert.tape.grad_mode import enable_grad
 from wengert.tape.hooks import eager, make_hooked
@@ -20,10 +24,7 @@ from wengert.tape.node import (
 )
 from wengert.tape.observers import observing
 
-try:
-    from _heapq import heappop, heappush  # imports faster than heapq
-except ImportError:  # not CPython
-    from heapq import heappop, heappush
+LARGE = 1 << 15  # elements from which an addition in place saves more time than asking who has them
 
 
 def sweep(
@@ -68,7 +69,7 @@ def sweep(
         for node in ancestors(node for node, _ in outputs):
             if not isinstance(node, AccumulateGrad | Output):
                 make_hooked(node)  # also if it was recorded without detection
-    if give is not None and eager:
+    if give is not None and eager.data:  # type: ignore[attr-defined]  # faster than its `len`
         _schedule(outputs, reached, due, give)
     while True:
         for target, g in flows:
@@ -116,6 +117,8 @@ def sweep(
                 reached[number] = [parent, more]
                 if type(parent) is not AccumulateGrad:
                     heappush(due, -number)
+            elif type(more) is ndarray and more.size > LARGE and _is_own(cell[1]):
+                add(cell[1], more, cell[1])
             else:
                 # `xp` may be another library's: an operation may move its operand.
                 cell[1] = namespaces[type(more)].add(cell[1], more)
@@ -145,6 +148,11 @@ def _flow(node: Node, g: Any, reached: dict[int, list[Any]], due: list[int]) -> 
         cell[1] = cell[1].merge(g)
     else:
         cell[1] = namespaces[type(g)].add(cell[1], g)
+
+
+def _is_own(x: Any) -> bool:
+    """Whether nothing but a cell, and this call, refers to an array's memory."""
+    return x.flags.owndata and x.flags.writeable and not held_elsewhere([x], 2)
 
 
 class _Own(list[Any]):
@@ -189,10 +197,7 @@ def _add_part(
 
 
 class Delivery(Node):
-    """A stop of the sweep at which the cotangent of a leaf with hooks is complete.
-
-    Its number lies just below that of the oldest node whose operand the leaf is.
-    """
+    """A stop of the sweep, just below a leaf's oldest node, at which its cotangent is complete."""
 
     __slots__ = ("deliver",)
 

@@ -3,6 +3,7 @@
 import contextlib
 import importlib
 import re
+import runpy
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -13,11 +14,19 @@ import pytest
 
 import wengert as wg
 import wengert.nn.functional as F
-from tests.simulated_cupy import counting
+from tests.simulated_cupy import counting, version
 from wengert import nn, optim
 from wengert.compiler.cupy.routines import routine
 
-pytestmark = [pytest.mark.simulated, pytest.mark.usefixtures("backend")]
+pytestmark = [pytest.mark.simulated, pytest.mark.usefixtures("kernels")]
+
+
+@pytest.fixture
+def kernels(backend: Any) -> None:
+    """The simulation of a CuPy whose programs have kernels."""
+    if version() < 14:
+        pytest.skip("programs of earlier versions keep their calls")
+
 
 SHAPES = [(3, 4), (4,), (3, 1), (), (1, 4), (3, 4), (3, 4)]
 DTYPES = [
@@ -177,20 +186,6 @@ def test_training_steps_in_few_launches(name: str, optimiser: str) -> None:
     assert losses[0] == losses[1]
 
 
-def test_a_changed_rate_records_nothing() -> None:
-    model = _layered(8, 16, 4)
-    updates = optim.Adam(model.parameters(), lr=0.01)
-    step, given = _training(model, updates)
-    run = wg.compile(step)
-    for _ in range(3):
-        run(*given)
-    before, source = str(run.report), run.source
-    for rate in (0.5, 0.001):
-        updates.param_groups[0]["lr"] = rate
-        assert _launches(lambda: run(*given)) == LAUNCHES["2 layers"]
-    assert (str(run.report), run.source) == (before, source)
-
-
 def test_kernels_stand_in_the_source_by_the_line_that_they_are_of() -> None:
     @wg.compile
     def program(x: wg.Tensor, y: wg.Tensor) -> wg.Tensor:
@@ -204,40 +199,43 @@ def test_kernels_stand_in_the_source_by_the_line_that_they_are_of() -> None:
     assert "float multiply_1 = rounded(x_1 * y_1);" in program.source
 
 
-def test_saved_programs_have_their_kernels(tmp_path: Path) -> None:
+def test_saved_programs_have_their_kernels_and_changed_rates_record_nothing(tmp_path: Path) -> None:
     model = _layered(8, 16, 4)
-    step, given = _training(model, optim.Adam(model.parameters(), lr=0.01))
+    updates = optim.Adam(model.parameters(), lr=0.01)
+    step, given = _training(model, updates)
     run = wg.compile(step)
     for _ in range(3):
         run(*given)
+    before, source = str(run.report), run.source
+    for rate in (0.5, 0.001):
+        updates.param_groups[0]["lr"] = rate
+        assert _launches(lambda: run(*given)) == LAUNCHES["2 layers"]
+    assert (str(run.report), run.source) == (before, source)
     run.save(tmp_path / "program.py")
     text = (tmp_path / "program.py").read_text()
     assert "import wengert" not in text
     for kernel in re.findall(r"(\w+ = cp\.\w+Kernel\(.*?\n\))", run.source, re.DOTALL):
         assert kernel in text
-    names: dict[str, Any] = {"__file__": str(tmp_path / "program.py"), "__name__": "program"}
-    exec(compile(text, "program.py", "exec"), names)
-    (saved,) = [x for name, x in names.items() if name == "step"]
+    saved = runpy.run_path(str(tmp_path / "program.py"))["step"]
     arrays = [x.array for x in given]
     assert _launches(lambda: saved(*arrays)) == LAUNCHES["2 layers"]
-    for _ in range(2):
-        found, wanted = saved(*arrays), run(*given)
-    wanted = run(*given)
-    np.testing.assert_array_equal(found.get(), wanted.detach().numpy())
+    run(*given)
+    np.testing.assert_array_equal(saved(*arrays).get(), run(*given).detach().numpy())
 
 
 @pytest.mark.parametrize("optimiser", OPTIMISERS)
-def test_parameters_of_several_dtypes_have_their_own_numbers(optimiser: str) -> None:
+@pytest.mark.parametrize("many", [False, True])
+def test_updates_of_several_dtypes_or_of_many_parameters(optimiser: str, many: bool) -> None:
+    """Each dtype has its own numbers, and a kernel no more arguments than there is room for."""
     found: list[list[bytes]] = []
     for compiled in (False, True):
-        dtypes = ("float32", "float64")
+        dtypes = ["float32"] * 60 if many else ["float32", "float64"]
         parameters = [wg.ones((3,), dtype=dtype, requires_grad=True) for dtype in dtypes]
         updates = OPTIMISERS[optimiser](parameters)
 
         def step(parameters: Any = parameters, updates: Any = updates) -> None:
             updates.zero_grad()
-            for x in parameters:
-                wg.sum(x**2).backward()
+            sum(wg.sum(x**2).astype("float64") for x in parameters).backward()
             updates.step()
 
         run = wg.compile(step, check=0) if compiled else step
@@ -246,6 +244,8 @@ def test_parameters_of_several_dtypes_have_their_own_numbers(optimiser: str) -> 
             run()
         found.append([x.detach().numpy().tobytes() for x in parameters])
     assert found[0] == found[1]
+    if many and optimiser.startswith("Adam"):
+        assert len(re.findall(r"_update\w* = cp.ElementwiseKernel\(", run.source)) > 1
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -305,31 +305,7 @@ def test_numbers_are_compared_in_the_dtype_of_the_function(name: str) -> None:
     for number in (first, first, second):
         found = compiled(x, number)
         np.testing.assert_array_equal(found.numpy(), function(x, number).numpy())
-    # By a large integer CuPy 13 multiplies in another dtype, of which the program is not.
-    assert name == "an integer" or "ran eagerly" not in str(compiled.report)
-
-
-def test_one_kernel_takes_no_more_arguments_than_there_is_room_for() -> None:
-    parameters = [wg.ones((3, 2), dtype="float32", requires_grad=True) for _ in range(60)]
-    updates = optim.Adam(parameters, lr=0.1)
-
-    @wg.compile
-    def step() -> None:
-        updates.zero_grad()
-        wg.sum(wg.stack(parameters) ** 2).backward()
-        updates.step()
-
-    for _ in range(3):
-        step()
-    assert len(re.findall(r"_update\w* = cp.ElementwiseKernel\(", step.source)) > 1
-    wanted = [wg.ones((3, 2), dtype="float32", requires_grad=True) for _ in range(60)]
-    eager = optim.Adam(wanted, lr=0.1)
-    for _ in range(3):
-        eager.zero_grad()
-        wg.sum(wg.stack(wanted) ** 2).backward()
-        eager.step()
-    for x, y in zip(parameters, wanted, strict=True):
-        np.testing.assert_array_equal(x.detach().numpy(), y.detach().numpy())
+    assert "ran eagerly" not in str(compiled.report)
 
 
 def test_a_chain_of_a_thousand_calls_is_several_kernels() -> None:
@@ -356,14 +332,10 @@ def test_a_chain_of_a_thousand_calls_is_several_kernels() -> None:
 )
 def test_what_a_lone_call_takes_is_there(function: Callable[..., Any]) -> None:
     """No kernel is made of one product, and the view of the cotangent that it takes comes first."""
-    gradients = []
-    for f in (function, wg.compile(function)):
-        x = wg.asarray([2.0, 3.0, 1.0], requires_grad=True)
-        for _ in range(3):
-            x.grad = None
-            f(x).backward()
-        gradients.append(x.grad.tolist())
-    assert gradients[0] == gradients[1]
+    slope, x = wg.grad(function), wg.asarray([2.0, 3.0, 1.0])
+    compiled = wg.compile(slope)
+    for _ in range(3):
+        assert compiled(x).tolist() == slope(x).tolist()
 
 
 def test_complex_roots_are_calls_of_their_own() -> None:

@@ -17,7 +17,7 @@ import wengert.nn.functional as F
 from tests.compiler.cupy.test_fusion import MODELS, _program, _training
 from wengert import optim
 
-pytestmark = [pytest.mark.simulated, pytest.mark.usefixtures("backend"), pytest.mark.slow]
+pytestmark = [pytest.mark.simulated, pytest.mark.usefixtures("kernels"), pytest.mark.slow]
 
 TYPES = {
     "bool": "bool", "int8": "signed char", "uint8": "unsigned char", "int16": "short",

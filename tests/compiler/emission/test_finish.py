@@ -26,34 +26,23 @@ def training(**options):
     return run, losses, [p.detach().numpy() for p in model.parameters()]
 
 
+def broken(graph, inputs):
+    raise RuntimeError("no compiler here")
+
+
+# PyTorch's tracer runs the same program; machine code would take a minute.
 @pytest.mark.slow
-def test_torch_compile():
+@pytest.mark.parametrize("how", ["aot_eager", broken])
+def test_torch_compile(how):
     torch = pytest.importorskip("torch")
     with wg.use_backend("torch"):
         _, losses, weights = training()
-        # The same program through PyTorch's tracer; machine code would take a minute.
-        run, found, others = training(torch_compile="aot_eager", check=0)
-    assert "torch.compile(backend='aot_eager') is used" in str(run.report)
-    assert "can't" not in str(run.report)
-    np.testing.assert_allclose(found, losses, rtol=1e-5)
-    for a, b in zip(others, weights, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
-    torch._dynamo.reset()
-
-
-def test_torch_compile_that_fails_falls_back():
-    torch = pytest.importorskip("torch")
-
-    def broken(graph, inputs):
-        raise RuntimeError("no compiler here")
-
-    with wg.use_backend("torch"):
-        _, losses, weights = training()
-        run, found, others = training(torch_compile=broken, check=0)
-    assert "torch.compile can't compile the program" in str(run.report)
-    assert found == losses
-    for a, b in zip(others, weights, strict=True):
-        np.testing.assert_array_equal(a, b)
+        run, found, others = training(torch_compile=how, check=0)
+    assert f"torch.compile(backend={how!r}) is used" in str(run.report)
+    assert ("torch.compile can't compile the program" in str(run.report)) == (how is broken)
+    digits = {"rtol": 0, "atol": 0} if how is broken else {"rtol": 1e-4, "atol": 1e-6}
+    for a, b in zip([*found, *others], [*losses, *weights], strict=True):
+        np.testing.assert_allclose(a, b, **digits)
     torch._dynamo.reset()
 
 

@@ -165,21 +165,6 @@ def test_elementwise_chain_uses_one_buffer() -> None:
     assert all(step.out is step.operands[0] for step in others)
 
 
-@pytest.mark.parametrize("widths", [(96, 128, 100), (128, 96, 100), (100, 96, 128)])
-@pytest.mark.parametrize("turned", [False, True])
-def test_large_results_of_all_sizes_use_one_buffer(widths: tuple[int, ...], turned: bool) -> None:
-    rng = np.random.default_rng(0)
-    inputs = [rng.normal(size=(96, width)) for width in widths]
-
-    def function(*inputs: Any) -> Any:
-        return sum(wg.sum(wg.exp(x.mT if turned else x) * 2) for x in inputs)
-
-    program = _program(function, *inputs)
-    placed = _placed(program)
-    assert [buffer.size for buffer in placed.buffers] == [96 * 128]
-    check_emitted(program, emit(program, NUMPY), [inputs, [x + 1 for x in inputs], inputs])
-
-
 ORDERS = [(1, 0, 2), (0, 2, 1), (2, 0, 1), (1, 2, 0), (2, 1, 0)]
 
 

@@ -1,13 +1,12 @@
 """The machine-independent passes: what each does, what it leaves, and what callers get."""
 
-import math
 import operator
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.compiler.passes.test_simplify import of
 from tests.compiler.recorded import agrees, names, traces
 from wengert.backends import Backend, get_backend
 from wengert.compiler.passes import optimise, simplify
@@ -16,38 +15,28 @@ from wengert.compiler.program import Instruction, Program, Value
 
 NUMPY = get_backend("numpy")
 
-#: What identities go wrong at.
-SPECIAL = np.array([[-0.0, 0.0, np.nan], [np.inf, -np.inf, -2.25]])
-
 # -- what callers get ------------------------------------------------------------------------------
 
-OWN: dict[str, Callable[[Any, Any], Any]] = {
-    "a product": lambda xp, x: xp.multiply(x, 1),
-    "a view of it": lambda xp, x: xp.reshape(xp.multiply(x, 1), shape=(6,)),
-    "a view of a view": lambda xp, x: xp.matrix_transpose(
-        xp.expand_dims(xp.multiply(x, xp.ones_like(x)), axis=0)
-    ),
-    "a constant": lambda xp, x: xp.zeros((2, 3), device=xp.device(x)),
-    "a view of a constant": lambda xp, x: xp.reshape(
-        xp.zeros((2, 3), device=xp.device(x)), shape=(6,)
-    ),
-    "two of one": lambda xp, x: (xp.sin(x), xp.sin(x)),
-    "two products": lambda xp, x: (xp.multiply(x, 1), xp.multiply(x, 1)),
-    "one and its product": lambda xp, x: ((y := xp.sin(x)), xp.multiply(y, 1)),
-    "two products of one": lambda xp, x: (xp.multiply(y := xp.sin(x), 1), xp.divide(y, 1)),
-    "a product of a view": lambda xp, x: xp.multiply(xp.reshape(x, shape=(6,)), 1),
-    "three of one": lambda xp, x: (xp.exp(xp.sin(x)), xp.sin(x), xp.sin(x)),
-    "two views": lambda xp, x: (
-        xp.reshape(xp.sin(x), shape=(6,)),
-        xp.matrix_transpose(xp.sin(x)),
-    ),
-}
+OWN = """
+xp.multiply(x, 1)
+xp.reshape(xp.multiply(x, 1), shape=(6,))
+xp.matrix_transpose(xp.expand_dims(xp.multiply(x, xp.ones_like(x)), axis=0))
+xp.zeros((2, 3), device=xp.device(x))
+xp.reshape(xp.zeros((2, 3), device=xp.device(x)), shape=(6,))
+(xp.sin(x), xp.sin(x))
+(xp.multiply(x, 1), xp.multiply(x, 1))
+((y := xp.sin(x)), xp.multiply(y, 1))
+(xp.multiply(y := xp.sin(x), 1), xp.divide(y, 1))
+xp.multiply(xp.reshape(x, shape=(6,)), 1)
+(xp.exp(xp.sin(x)), xp.sin(x), xp.sin(x))
+(xp.reshape(xp.sin(x), shape=(6,)), xp.matrix_transpose(xp.sin(x)))
+"""
 
 
-@pytest.mark.parametrize("name", OWN)
-def test_outputs_have_memory_of_their_own(name: str) -> None:
+@pytest.mark.parametrize("text", OWN.strip().splitlines())
+def test_outputs_have_memory_of_their_own(text: str) -> None:
     x = np.arange(6.0).reshape(2, 3)
-    program = traces(OWN[name], x)
+    program = traces(of(text), x)
     better = optimise(program)
     agrees(program, better, NUMPY, x)
     first, second = better(x), better(x)
@@ -81,63 +70,46 @@ def test_draws_stay(backend: Backend) -> None:
 # -- common subexpressions -------------------------------------------------------------------------
 
 
-def _pair(first: Any, second: Any) -> Program:
-    """The sum of two calls."""
-    return traces(
-        lambda xp, x: xp.add(first(xp, x), second(xp, x)), np.arange(1.0, 7).reshape(2, 3)
-    )
+EQUAL = """
+xp.sin(x)
+xp.multiply(x, 2.5)
+xp.multiply(x, -0.0)
+xp.multiply(x, np.nan)
+xp.multiply(x, float("nan"))
+xp.getitem(x, key=(slice(0, 1), slice(None, None, 2)))
+xp.astype(x, np.dtype(np.float32), copy=True)
+xp.sum(x, axis=(0, 1), keepdims=True)
+xp.asarray([1.0, 2.0, 3.0], device=xp.device(x))
+xp.exp(xp.sin(xp.cos(x)))
+xp.linalg.qr(x)[0]
+"""
+DIFFERENT = """
+xp.multiply(x, 0.0), xp.multiply(x, -0.0)
+xp.add(x, 1), xp.add(x, 1.0)
+xp.add(x, 1), xp.add(x, True)
+xp.add(x, 1), xp.add(x, 1 + 0j)
+xp.subtract(x, 2), xp.subtract(2, x)
+xp.sin(x), xp.cos(x)
+xp.sum(x, axis=0), xp.sum(x, axis=1, keepdims=True)
+xp.sum(x, axis=0), xp.prod(x, axis=0)
+xp.astype(x, np.dtype(np.float32)), xp.astype(x, np.dtype(np.float16))
+xp.getitem(x, key=(slice(0, 1),)), xp.getitem(x, key=(slice(1, 2),))
+xp.rand_like(x, dtype=x.dtype), xp.rand_like(x, dtype=x.dtype)
+"""
+POINT = np.arange(1.0, 7).reshape(2, 3)
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda xp, x: xp.sin(x),
-        lambda xp, x: xp.multiply(x, 2.5),
-        lambda xp, x: xp.multiply(x, -0.0),
-        lambda xp, x: xp.multiply(x, math.nan),
-        lambda xp, x: xp.multiply(x, float("nan")),
-        lambda xp, x: xp.getitem(x, key=(slice(0, 1), slice(None, None, 2))),
-        lambda xp, x: xp.astype(x, np.dtype(np.float32), copy=True),
-        lambda xp, x: xp.sum(x, axis=(0, 1), keepdims=True),
-        lambda xp, x: xp.asarray([1.0, 2.0, 3.0], device=xp.device(x)),
-        lambda xp, x: xp.exp(xp.sin(xp.cos(x))),
-        lambda xp, x: xp.linalg.qr(x)[0],
-    ],
-)
-def test_equal_calls_are_one(call: Any) -> None:
-    program = _pair(call, call)
-    once, better = traces(call, np.ones((2, 3))), simplify(program)
+@pytest.mark.parametrize("text", EQUAL.strip().splitlines())
+def test_equal_calls_are_one(text: str) -> None:
+    program = traces(of(f"xp.add({text}, {text})"), POINT)
+    once, better = traces(of(text), POINT), simplify(program)
     assert len(better.instructions) + len(better.constants) == len(once.instructions) + 1
-    agrees(program, better, NUMPY, np.arange(6.0).reshape(2, 3))
+    agrees(program, better, NUMPY, POINT - 1)
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        (lambda xp, x: xp.multiply(x, 0.0), lambda xp, x: xp.multiply(x, -0.0)),
-        (lambda xp, x: xp.add(x, 1), lambda xp, x: xp.add(x, 1.0)),
-        (lambda xp, x: xp.add(x, 1), lambda xp, x: xp.add(x, True)),
-        (lambda xp, x: xp.add(x, 1), lambda xp, x: xp.add(x, 1 + 0j)),
-        (lambda xp, x: xp.subtract(x, 2), lambda xp, x: xp.subtract(2, x)),
-        (lambda xp, x: xp.sin(x), lambda xp, x: xp.cos(x)),
-        (lambda xp, x: xp.sum(x, axis=0), lambda xp, x: xp.sum(x, axis=1, keepdims=True)),
-        (lambda xp, x: xp.sum(x, axis=0), lambda xp, x: xp.prod(x, axis=0)),
-        (
-            lambda xp, x: xp.astype(x, np.dtype(np.float32)),
-            lambda xp, x: xp.astype(x, np.dtype(np.float16)),
-        ),
-        (
-            lambda xp, x: xp.getitem(x, key=(slice(0, 1),)),
-            lambda xp, x: xp.getitem(x, key=(slice(1, 2),)),
-        ),
-        (
-            lambda xp, x: xp.rand_like(x, dtype=x.dtype),
-            lambda xp, x: xp.rand_like(x, dtype=x.dtype),
-        ),
-    ],
-)
-def test_different_calls_are_two(first: Any, second: Any) -> None:
-    program = _pair(first, second)
+@pytest.mark.parametrize("pair", DIFFERENT.strip().splitlines())
+def test_different_calls_are_two(pair: str) -> None:
+    program = traces(of(f"xp.add({pair})"), POINT)
     assert simplify(program) is program
 
 
@@ -180,9 +152,6 @@ def test_numbers_that_are_inputs_are_not_folded() -> None:
 
 
 def test_large_results_are_not_kept() -> None:
-    def function(xp: Any, x: Any, length: int) -> Any:
-        return xp.multiply(x, xp.sum(xp.zeros((length,), device=xp.device(x))))
-
     for length, left in ((LARGEST, 1), (LARGEST + 1, 3)):
-        program = traces(lambda xp, x: function(xp, x, length), np.ones(2))  # noqa: B023
-        assert len(simplify(program).instructions) == left
+        made = of(f"xp.multiply(x, xp.sum(xp.zeros(({length},), device=xp.device(x))))")
+        assert len(simplify(traces(made, np.ones(2))).instructions) == left

@@ -21,6 +21,12 @@ FRAMES: list[Frame] = [
         ),
     ),
     Frame(
+        "detached",
+        "COMPILE\ndef step(x, ARGUMENTS):\n    h = x\n    BODY\n    AFTER\n"
+        "    return plain(h, GIVES)",
+        calls=(*CALLS * 3, "with wg.no_grad(): results.append(step(CALL))"),
+    ),
+    Frame(
         "value",
         "COMPILE\ndef step(x, ARGUMENTS):\n    h = x\n    BODY\n    AFTER\n"
         "    return wg.mean(h ** 2)",
@@ -94,7 +100,7 @@ FRAMES: list[Frame] = [
         "COMPILE\ndef step(x, ARGUMENTS, scale=1.0, *, on=None, **more):\n    h = x * scale\n"
         "    if on:\n        h = -h\n    for k, v in more.items():\n        h = h + v\n"
         "    BODY\n    AFTER\n"
-        "    return {'h': h, 'more': [h * 1.0, GIVES]}",
+        "    return plain({'h': h, 'more': [h * 1.0, GIVES]})",
         calls=(
             *CALLS,
             "results.append(step(CALL, scale=0.5))",
@@ -107,7 +113,7 @@ FRAMES: list[Frame] = [
     Frame(
         "carried",
         "COMPILE\ndef step(x, ARGUMENTS):\n    h = wg.tanh(x + carried[-1])\n    BODY\n    AFTER\n"
-        "    return h, 0.5, GIVES",
+        "    return plain(h, 0.5, GIVES)",
         "carried = [wg.zeros(3, 4)]",
         calls=(
             "results.append(step(CALL)); carried[-1] = wg.tanh(results[-1][0]).detach()",
@@ -151,7 +157,7 @@ FRAMES: list[Frame] = [
     Frame(
         "method",
         "COMPILE\ndef step(self, x, ARGUMENTS):\n    h = x\n    BODY\n    AFTER\n"
-        "    return h, GIVES\n"
+        "    return plain(h, GIVES)\n"
         "Mine.step = step\nstep = mine.step",
         method=True,
     ),

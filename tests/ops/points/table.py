@@ -92,12 +92,7 @@ def piecewise(*pieces: tuple[float, Callable[[Jet], Any]]) -> Callable[[Jet], Je
 STRAIGHT: list[Any] = [
     ("relu", F.relu, [(-inf, lambda x: 0), (0, lambda x: x)]),
     ("leaky_relu, straight", F.leaky_relu, [(-inf, lambda x: x * 0.01), (0, lambda x: x)]),
-    ("prelu", lambda x: F.prelu(x, wg.asarray(0.25, dtype=x.dtype)),
-     [(-inf, lambda x: x / 4), (0, lambda x: x)]),
     ("relu6", F.relu6, [(-inf, lambda x: 0), (0, lambda x: x), (6, lambda x: 6)]),
-    ("hardtanh", F.hardtanh, [(-inf, lambda x: -1), (-1, lambda x: x), (1, lambda x: 1)]),
-    ("hardsigmoid", F.hardsigmoid,
-     [(-inf, lambda x: 0), (-3, lambda x: x / 6 + 0.5), (3, lambda x: 1)]),
     ("hardswish", F.hardswish,
      [(-inf, lambda x: 0), (-3, lambda x: x * (x + 3) / 6), (3, lambda x: x)]),
 ]  # fmt: skip
@@ -129,11 +124,8 @@ ROWS = [
     R("log2", lambda x: m.log(x) / mpmath.log(2), 0),
     R("log10", lambda x: m.log(x) / mpmath.log(10), 0),
     R("logaddexp(x, 0)", m.softplus, f=lambda x: wg.logaddexp(x, wg.zeros_like(x))),
-    R(
-        "logaddexp(1, x)",
-        lambda x: m.softplus(x - 1) + 1,
-        f=lambda x: wg.logaddexp(wg.ones_like(x), x),
-    ),
+    R("logaddexp(1, x)", lambda x: m.softplus(x - 1) + 1,
+        f=lambda x: wg.logaddexp(wg.ones_like(x), x)),
     # trigonometric and hyperbolic functions
     R("sin", m.sin),
     R("cos", m.cos),
@@ -142,24 +134,12 @@ ROWS = [
     R("acos", m.acos, -1, 1),
     R("atan", m.atan, large=10),
     R("atan2(x, 1)", m.atan, f=lambda x: wg.atan2(x, wg.ones_like(x)), large=10),
-    R(
-        "atan2(1, x)",
-        m.integral(lambda x: mpmath.atan2(1, x), lambda x: -1 / (1 + x * x)),
-        f=lambda x: wg.atan2(wg.ones_like(x), x),
-        large=10,
-    ),
-    R(
-        "hypot(x, 1)",
-        lambda x: m.sqrt(x * x + 1),
-        f=lambda x: wg.hypot(x, wg.ones_like(x)),
-        large=10,
-    ),
-    R(
-        "hypot(3, x)",
-        lambda x: m.sqrt(x * x + 9),
-        f=lambda x: wg.hypot(wg.full_like(x, 3), x),
-        large=10,
-    ),
+    R("atan2(1, x)", m.integral(lambda x: mpmath.atan2(1, x), lambda x: -1 / (1 + x * x)),
+        f=lambda x: wg.atan2(wg.ones_like(x), x), large=10),
+    R("hypot(x, 1)", lambda x: m.sqrt(x * x + 1), f=lambda x: wg.hypot(x, wg.ones_like(x)),
+        large=10),
+    R("hypot(3, x)", lambda x: m.sqrt(x * x + 9), f=lambda x: wg.hypot(wg.full_like(x, 3), x),
+        large=10),
     R("sinh", m.sinh),
     R("cosh", m.cosh),
     R("tanh", m.tanh),
@@ -201,31 +181,16 @@ ROWS = [
     R("silu", lambda x: x * m.expit(x)),
     R("gelu", lambda x: x * m.ndtr(x), -1e4, 1e4),
     R("gelu, tanh", tanh_gelu, -1e30, 1e30, f=lambda x: wg.gelu(x, "tanh")),
-    R(
-        "F.softplus, beta 2",
-        lambda x: m.softplus(x * 2) / 2,
-        high=10,
-        f=lambda x: F.softplus(x, 2.0),
-    ),
+    R("F.softplus, beta 2", lambda x: m.softplus(x * 2) / 2, high=10,
+        f=lambda x: F.softplus(x, 2.0)),
     R("F.elu", lambda x: x if x.c[0] > 0 else m.expm1(x), f=F.elu, singular=[0]),
-    R(
-        "F.softsign",
-        lambda x: x / (1 + (x if x.c[0] > 0 else -x)),
-        f=F.softsign,
-        singular=[0],
-        large=10,
-    ),
-    R("F.mish", lambda x: x * m.tanh(m.softplus(x)), f=F.mish, low=-600, orders=1),
     R("F.selu", selu, f=F.selu, singular=[0]),
     *(
         R(f"F.{name}", piecewise(*pieces), f=f, singular=[b for b, _ in pieces[1:]])
         for name, f, pieces in STRAIGHT
     ),
-    R(
-        "F.binary_cross_entropy_with_logits",
-        lambda x: m.softplus(x) - x * 0.25,
-        f=lambda x: F.binary_cross_entropy_with_logits(x, wg.full_like(x, 0.25), reduction="none"),
-    ),
+    R("F.binary_cross_entropy_with_logits", lambda x: m.softplus(x) - x * 0.25,
+        f=lambda x: F.binary_cross_entropy_with_logits(x, wg.full_like(x, 0.25), reduction="none")),
     R("sinc", sinc, more=[1 / math.pi, 2 / math.pi, 3 / math.pi], small=10),
     # Bessel functions
     R("i0", m.besseli(0), -1e4, 1e4, more=[20, 20.001], known=AT_OVERFLOW),
@@ -260,15 +225,8 @@ ROWS = [
         )
         for b in (2.5, 1e-10, 1e20)
     ],
-    R(
-        "beta(x, 2.5)",
-        lambda x: m.exp(betaln(x, 2.5)),
-        1e-200,
-        1e10,
-        f=lambda x: sp.beta(x, 2.5),
-        small=0,
-        overflows=True,
-    ),
+    R("beta(x, 2.5)", lambda x: m.exp(betaln(x, 2.5)), 1e-200, 1e10, f=lambda x: sp.beta(x, 2.5),
+        small=0, overflows=True),
     R("zeta(2.5, x)", m.zeta(2.5), 0, 1e5, small=0, f=lambda x: sp.zeta(wg.full_like(x, 2.5), x)),
     # products with logarithms, and divergences
     R("entr", lambda x: -(x * m.log(x)), 0, more=[math.exp(-1)]),
@@ -306,7 +264,7 @@ ROWS = [
             ),
         ]
     ],
-]
+]  # fmt: skip
 
 # -- in the complex plane ------------------------------------------------------------------------
 

@@ -90,7 +90,7 @@ for layer in layers:
 assert_type(layers[0].weight, nn.Parameter)
 assert_type(layers[1:], nn.ModuleList[nn.Linear])
 assert_type(nn.ModuleDict({"a": nn.Conv2d(1, 2, 3)})["a"], nn.Conv2d)
-assert_type(nn.ParameterDict({"a": x})["a"], nn.Parameter)
+assert_type(nn.ParameterList([x])[0], nn.Parameter)
 later = nn.ModuleList()
 later.append(nn.ReLU())
 assert_type(nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))[0].bias, nn.Parameter | None)

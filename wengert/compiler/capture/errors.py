@@ -2,7 +2,7 @@
 
 from contextvars import ContextVar
 
-__all__ = ["CompileError", "TraceError", "several", "trace_errors"]
+__all__ = ["CompileError", "GraphError", "TraceError", "UnrollError", "several", "trace_errors"]
 
 #: All errors raised during the trace of this thread or task, also if they were caught.
 trace_errors: "ContextVar[list[TraceError] | None]" = ContextVar(
@@ -31,6 +31,14 @@ class TraceError(CompileError):
         known = trace_errors.get()
         if known is not None:
             known.append(self)
+
+
+class UnrollError(TraceError):
+    """A scan can't be a loop: the function is recorded again, with its steps one by one."""
+
+
+class GraphError(TraceError):
+    """Results require grad, for which a function runs as it is."""
 
 
 def several(count: int, noun: str) -> str:

@@ -18,18 +18,14 @@ class Locks:
 
     def lock(self, array: Any) -> None:
         """Forbid writing into an array, and into what it is a view of."""
-        while isinstance(array, np.ndarray):
+        if isinstance(array, np.ndarray):
+            self.lock(array.base)
             if array.flags.writeable:
                 array.flags.writeable = False
                 self._locked.append(array)
-            array = array.base
 
     def release(self) -> None:
         """Allow all of it again, first of arrays that own their memory."""
-        for array in sorted(self._locked, key=_depth):
+        for array in self._locked:
             array.flags.writeable = True
         self._locked.clear()
-
-
-def _depth(array: Any) -> int:
-    return 1 + _depth(array.base) if isinstance(array, np.ndarray) else 0

@@ -338,7 +338,8 @@ def _special(
     if kind.narrow:
         single = backend.xp.float32
         operands = [trace.apply(backend, "astype", (x, single), {}) for x in operands]
-    out = trace.call(name, on_device(backend, function.load()), operands, parameters)
+    called = on_device(backend, function.kernel_for(operands[0]))
+    out = trace.call(name, called, operands, parameters)
     return out if out.dtype == dtype else trace.apply(backend, "astype", (out, dtype), {})
 
 

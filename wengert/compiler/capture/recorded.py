@@ -1,23 +1,17 @@
 """The result of a recording: programs, and the meaning of their inputs and outputs."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from wengert.backends import Backend
-from wengert.compiler.capture.errors import TraceError
-from wengert.compiler.capture.lines import user_line
 from wengert.compiler.program import Program, Value
 from wengert.func.trees import TreeDef
-from wengert.tape.node import AccumulateGrad, Node, Output, walk
+from wengert.tape.node import AccumulateGrad, Node, Output
 from wengert.tape.sweep import ancestors
 
 __all__ = [
     "Arithmetic",
-    "Backward",
     "Effect",
-    "End",
-    "Outside",
     "Recording",
     "Ref",
     "Swept",
@@ -60,20 +54,6 @@ class Effect(NamedTuple):
     parts: "tuple[Any, ...]" = ()
 
 
-@dataclass(frozen=True)
-class Backward:
-    """The sweep of a result that requires grad."""
-
-    #: The Tensor's positions among the answer's leaves.
-    results: tuple[int, ...]
-    #: The Tensors at which it ends, other results too (``"result"``, with the position).
-    leaves: tuple[Ref, ...]
-    #: What it needs, among what the forward program keeps for all sweeps.
-    kept: tuple[int, ...]
-    #: Its inputs are what is kept and the cotangent, its outputs are gradients.
-    program: Program
-
-
 class Arithmetic(NamedTuple):
     """A program of Python numbers alone, for comparisons and counters."""
 
@@ -82,13 +62,6 @@ class Arithmetic(NamedTuple):
     program: Program
     #: For each output the required outcome, or the main program's output that it computes.
     gives: tuple[Any, ...]
-
-    def fits(self, numbers: Sequence[Any]) -> bool:
-        """Whether all comparisons have the recorded outcomes for these numbers."""
-        try:
-            return self.program(*numbers) == self.gives
-        except Exception:  # a later step may be valid only if an earlier comparison holds
-            return False
 
 
 @dataclass
@@ -108,18 +81,21 @@ class Recording:
     leaves: tuple[tuple[str, Any], ...]
     #: Numbers that must have the recorded value.
     pinned: dict[Ref, Any]
-    #: Outputs that the function itself has differentiated, with the names of their operations.
-    over: dict[int, str]
+    #: Outputs that require grad: of a function that differentiates inside, and else.
+    swept: frozenset[int]
+    tracked: bool
     #: Comparisons on which control flow depends.
     decided: Arithmetic
-    #: The sweeps of results, in topological order.
-    backward: tuple[Backward, ...]
     #: For each Tensor whether it has a gradient before the call.
     grads: tuple[bool, ...]
     #: Of all calls; None if there are several.
     backend: Backend | None
+    #: Whether the program has collectives.
+    exchanges: bool
     #: The numbers of ``pinned``, with the lines that ask for their values.
     fixed: str
+    #: Why a scan is no loop.
+    unrolled: str = ""
 
     @property
     def inputs(self) -> dict[Ref, Value]:
@@ -132,98 +108,21 @@ class Recording:
         return {ref for ref, value in self.inputs.items() if value in read}
 
 
-class Outside(Node):
-    """Stands for the node of a Tensor that was computed outside, during a recording.
-
-    A replay has no graph behind it: what searches or enters that is refused.
-    """
-
-    __slots__ = ("_called", "place")
-
-    def __init__(self, place: Node, array: Any, called: str) -> None:
-        super().__init__((_Wall(place, self),), (), array.shape, array.dtype)
-        self.number, self.watch = place.number, place.watch
-        self.place, self._called = place, called
-
-    def refused(self, what: str) -> TraceError:
-        """The error for looking behind it."""
-        return TraceError(
-            f"{user_line()}: the compiled function {what} {self._called}, which has been computed "
-            "outside; detach it, or compute it inside"
-        )
-
-    def close(self) -> None:
-        """End what follows here: the function has run."""
-        self.parents = ()
-
-    def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
-        if self.parents:
-            raise self.refused("differentiates")
-        return []
-
-    def name(self) -> str:
-        if self.parents:
-            raise self.refused("asks for the operation of")
-        return self.place.name()
-
-    @property
-    def operation(self) -> str:
-        return self.place.operation
-
-
-class _Wall(Node):
-    """Refuses a search of the graph behind a node."""
-
-    __slots__ = ("_front",)
-
-    def __init__(self, place: Node, front: Outside) -> None:
-        self.number, self._front = place.number - 0.5, front  # type: ignore[assignment]
-
-    @property
-    def parents(self) -> Any:  # type: ignore[override]
-        raise self._front.refused("differentiates by what is behind")
-
-
 class Swept(Node):
-    """The node of a result that was differentiated inside, whose graph is freed."""
-
-    __slots__ = ("called",)
-
-    called: str
-
-    def __init__(self, array: Any, called: str) -> None:
-        super().__init__((), None, array.shape, array.dtype)
-        self.called = called
-
-    def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
-        self.values()  # raises: they are freed
-        return []
-
-    def name(self) -> str:
-        return self.called
-
-    @property
-    def operation(self) -> str:
-        return "swept"
-
-
-class End(Node):
-    """A node that ends a sweep, in place of another node of the graph."""
+    """The node of a result of a function that differentiates inside."""
 
     __slots__ = ()
 
-    def __init__(self, place: Node) -> None:
-        super().__init__((), (), place.shape, place.dtype)
-        self.number = place.number
+    operation = "compiled"
 
-    def cut(self, place: Node, roots: Sequence[Node]) -> None:
-        """Replace a node in the graphs behind others."""
-        for node in walk(roots, place.number + 1):
-            if place in node.parents:
-                node.parents = tuple([self if x is place else x for x in node.parents])
+    def __init__(self, array: Any) -> None:
+        super().__init__((), None, array.shape, array.dtype)
 
-    def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
-        return []
+    def values(self) -> tuple[Any, ...]:
+        raise RuntimeError(
+            "a compiled function that differentiates inside has freed the graph of its results: "
+            "differentiate all of it inside"
+        )
 
 
 def swept(root: Node) -> bool:

@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import repeat
 from operator import attrgetter
 from typing import Any
@@ -19,9 +20,10 @@ from wengert.backends import Backend, Selection, backend_of, dtype_of, generator
 from wengert.backends.backend import composite_of, composites, function_of, on_device
 from wengert.backends.registry import local_selection
 from wengert.compiler.capture.draws import Draws
-from wengert.compiler.capture.errors import TraceError, trace_errors
+from wengert.compiler.capture.errors import TraceError, UnrollError, trace_errors
 from wengert.compiler.capture.lines import described, running_line, user_line
 from wengert.compiler.capture.locks import Locks
+from wengert.compiler.capture.looping import looped
 from wengert.compiler.capture.lowering import lowered
 from wengert.compiler.capture.traced import Traced, device_of, running, traced, tracing
 from wengert.compiler.capture.traced_number import TracedNumber
@@ -37,6 +39,7 @@ from wengert.compiler.program import (
     mapped,
     order_of,
 )
+from wengert.func.scanning import looping
 from wengert.interpreters.lifted import Lifted, bottom, new_level
 from wengert.tape.anomaly import detecting
 from wengert.tape.node import tick
@@ -58,8 +61,8 @@ _PLAIN = frozenset({int, float, str, bool, type(None)})
 class Trace:
     """One run of a function that is recorded."""
 
-    def __init__(self) -> None:
-        self.level = new_level()
+    def __init__(self, loops: bool = False) -> None:
+        self.level, self.loops = new_level(), loops
         self.open = True
         self._outside: list[tuple[Any, Any]] = []  # context variables and their values before
         self.inputs: dict[Value, None] = {}  # in their order
@@ -77,6 +80,9 @@ class Trace:
         self.refused: list[TraceError] = []
         self.draws = Draws()
         self.failed = ""  # the last failed call, for an error
+        self._operands: list[Any] | None = None  # those that are noted
+        #: Values of the steps of scans, which only the loops have.
+        self.hidden: set[Value] = set()
         self._held: dict[int, Value] = {}  # constants by identity; `constants` keeps them alive
         self._ticks: list[int] = []  # the tape's clock at each instruction
         self._adjoints: dict[Line, Line] = {}  # a line as one of stage "backward"
@@ -93,6 +99,7 @@ class Trace:
             local_selection: Selection(tracing(chosen.backend), chosen.device, chosen.reason),
             trace_errors: self.refused,
             generators.follower: self.draws,
+            looping: partial(looped, self) if self.loops else None,
         }
         self._outside = [(variable, variable.get()) for variable in inside]
         try:
@@ -118,9 +125,12 @@ class Trace:
             return TracedNumber(x, value, self)
         return kind(x, value, self)
 
-    def constant(self, array: Any) -> "Traced":
-        """A raw array as a constant of the program."""
-        return Traced(array, self._constant(array), self)
+    def constant(self, array: Any, *, beside: bool = False) -> "Traced":
+        """A raw array as a constant of the program; ``beside`` others a Tensor may hold it."""
+        value = self._constant(array)
+        if beside:
+            self.beside.add(value)
+        return Traced(array, value, self)
 
     def _constant(self, array: Any) -> Value:
         value = self._held.get(id(array))
@@ -129,12 +139,6 @@ class Trace:
             self.constants[value] = array
             self.locks.lock(array)
         return value
-
-    def lifted(self, array: Any) -> "Traced":
-        """A raw operand as a constant, which a Tensor may hold."""
-        made = self.constant(array)
-        self.beside.add(made.value)
-        return made
 
     def apply(
         self, backend: Backend, name: str, operands: Sequence[Any], parameters: Mapping[str, Any]
@@ -204,9 +208,8 @@ class Trace:
         """Call a function on the inner arrays, and record it."""
         if not self.here():
             raise self.closed(operands)
-        draws = not pure and is_draw(name)
-        if draws and (drawn := self.draws.repeated(name, operands, parameters)) is not None:
-            return drawn
+        if not pure and is_draw(name):
+            self.draws.made()
         operands = tuple(operands)
         try:
             given = [x.inner if type(x) is Traced else _inner(x) for x in operands]
@@ -231,10 +234,18 @@ class Trace:
             return answer  # a dtype, a truth value about dtypes
         value = Value.like(answer)
         self._add(name, function_of(function), operands, parameters, (value,), answer, pure)
-        result = Traced(answer, value, self)
-        if draws:
-            self.draws.made(name, operands, parameters, result)
-        return result
+        return Traced(answer, value, self)
+
+    @contextmanager
+    def noting(self) -> Iterator[list[Any]]:
+        """Note the operands of what is recorded in the ``with`` block."""
+        before, self._operands = self._operands, []
+        try:
+            yield self._operands
+        finally:
+            if before is not None:
+                before.append(self._operands)
+            self._operands = before
 
     def look(self, function: Callable[..., Any], operands: Sequence[Any]) -> None:
         """Record a check: a function that raises for some values, and returns nothing."""
@@ -292,6 +303,8 @@ class Trace:
                 f"{user_line()}: anomaly detection is on inside a function that is compiled, and "
                 "a replay would detect nothing; switch it on around the call"
             )
+        if self._operands is not None:
+            self._operands.append((operands, parameters))
         value = self.value
         given = tuple(
             [x.value if type(x) is Traced and x.trace is self else value(x) for x in operands]
@@ -308,7 +321,7 @@ class Trace:
         """Replace raw arrays beside a traced number by traced ones, in place."""
         for i, x in enumerate(arrays):
             if hasattr(x, "dtype") and not isinstance(x, Lifted):
-                arrays[i] = self.lifted(x)
+                arrays[i] = self.constant(x, beside=True)
         like = next((x for x in arrays if isinstance(x, Lifted)), None)
         if like is None:
             raise TypeError("there is no array among the operands")
@@ -410,12 +423,11 @@ class Trace:
 
     def program(self, outputs: Sequence[Any]) -> Program:
         """The recorded program with these outputs."""
-        return Program(
-            tuple(self.inputs),
-            tuple(self.instructions),
-            tuple([self.value(x) for x in outputs]),
-            dict(self.constants),
-        )
+        given = tuple([self.value(x) for x in outputs])
+        made = Program(tuple(self.inputs), tuple(self.instructions), given, dict(self.constants))
+        if self.hidden and not self.hidden.isdisjoint(made.read()):
+            raise UnrollError("what a step of a scan has computed is used outside")
+        return made
 
     def made_at(self, value: Value) -> str:
         """The user's line that made a value, for an error."""
@@ -431,21 +443,16 @@ class Trace:
     def closed(self, operands: Sequence[Any]) -> TraceError:
         """The error for a value of another thread's or a closed trace."""
         found = [x for x in operands if isinstance(x, Traced | TracedNumber)]
-        x = next((x for x in found if not x.trace.open), None)
-        if x is None:
-            error = TraceError(
-                f"{user_line()}: a value of a compiled function is used in another thread or task "
-                "than the one in which the function is recorded, and what is computed there would "
-                f"be lost; it was made at {found[0].trace.made_at(found[0].value)}. Compute with "
-                "it in the function's own thread, or leave this part outside wg.compile"
-            )
-            self.refused.append(error)  # which the other thread may keep to itself
-            return error
-        return TraceError(
+        x = next((x for x in found if not x.trace.open), found[0])
+        error = TraceError(
             f"{user_line()}: a value is used here that belongs to the trace of a compiled "
-            f"function, which has ended; it was made at {x.trace.made_at(x.value)}. Return it from "
-            "the compiled function instead of keeping it"
+            "function, which has ended, or runs in another thread or task; it was made at "
+            f"{x.trace.made_at(x.value)}. Return it from the compiled function, or compute with it "
+            "in the function's own thread"
         )
+        if x.trace.open:
+            self.refused.append(error)  # which the other thread may keep to itself
+        return error
 
     def _check_shape(self, what: str, dynamic: bool) -> None:
         if dynamic:

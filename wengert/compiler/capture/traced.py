@@ -69,7 +69,7 @@ class Traced(Lifted):
     dtype = property(attrgetter("inner.dtype"))
 
     def constant(self, value: Any) -> "Traced":
-        return self.trace.lifted(value)
+        return self.trace.constant(value, beside=True)
 
     def truth(self) -> Any:
         """The only element as a bool that each run computes."""

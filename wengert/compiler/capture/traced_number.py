@@ -3,17 +3,14 @@
 import math
 import operator
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from wengert.compiler.capture.errors import TraceError
-from wengert.compiler.capture.lines import user_line
 from wengert.compiler.program import Value, mapped
 from wengert.ops.operators import BINARY, EQUALITY, ORDER, UNARY
 
-__all__ = ["TracedNumber", "plain", "with_operators"]
+__all__ = ["TracedNumber"]
 
 
 class TracedNumber:
@@ -31,6 +28,8 @@ class TracedNumber:
         self.value = value
         self.trace = trace
 
+    #: Then NumPy's arrays and scalars leave operators to this class, and its ufuncs refuse.
+    __array_ufunc__ = None
     #: The number's own type.
     follows = property(lambda self: type(self.number))
     __class__ = follows
@@ -63,21 +62,10 @@ class TracedNumber:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.asarray(self.pinned(), dtype)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
-        if any(_answers(x) for x in inputs):
-            return NotImplemented
-        given = plain(inputs)
-        if any(hasattr(x, "dtype") and not x.shape and x.dtype.kind == "c" for x in given):
-            raise TraceError(
-                f"{user_line()}: NumPy's {ufunc.__name__} of a complex scalar and a number may "
-                "differ from the operator, and a recording can't tell which of them is called"
-            )
-        return getattr(ufunc, method)(*given, **plain(keywords))
-
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if not all(issubclass(kind, TracedNumber | np.ndarray) for kind in types):
             return NotImplemented
-        return func(*plain(args), **plain(kwargs))
+        return func(*_plain(args), **_plain(kwargs))
 
     def __bool__(self) -> bool:
         return self.trace.decide("ne", operator.ne, (self, 0))  # type: ignore[no-any-return]
@@ -88,29 +76,24 @@ class TracedNumber:
     __deepcopy__ = __copy__
 
 
-#: Types of numbers whose arithmetic is Python's own.
+#: Types of numbers whose arithmetic is Python's own, and all operands that operators take.
 _PYTHONS = frozenset({TracedNumber, int, float, complex, bool})
+_OPERANDS = (TracedNumber, int, float, complex, np.generic, np.ndarray)
 
 
-def plain(x: Any) -> Any:
+def _plain(x: Any) -> Any:
     """An argument with traced numbers pinned."""
     return mapped(lambda part: part.pinned() if type(part) is TracedNumber else part, x)
 
 
-def _answers(x: Any) -> bool:
-    """Whether an operand overrides NumPy's ufuncs, as a Tensor does."""
-    own = getattr(type(x), "__array_ufunc__", None)
-    return own not in (None, TracedNumber.__array_ufunc__, np.ndarray.__array_ufunc__)
-
-
 def _binary(name: str, function: Callable[..., Any], *, reflected: bool) -> Callable[..., Any]:
     def method(self: TracedNumber, other: Any) -> Any:
-        if not isinstance(other, TracedNumber | int | float | complex):
+        if not isinstance(other, _OPERANDS):
             return NotImplemented
         pair = (other, self) if reflected else (self, other)
-        # NumPy's scalars and an `IntEnum`, say, may have operators of their own.
+        # NumPy's arrays and scalars and an `IntEnum`, say, have operators of their own.
         if type(other) not in _PYTHONS or (name == "pow" and not _keeps_type(*pair)):
-            return function(*plain(pair))
+            return function(*_plain(pair))
         does = self.trace.decide if name in _COMPARISONS else self.trace.number
         return does(name, function, pair)
 
@@ -129,37 +112,24 @@ def _keeps_type(base: Any, exponent: Any) -> bool:
     return bool(base >= 0) or (type(exponent) is float and exponent.is_integer())
 
 
-def with_operators(
-    cls: type,
-    binary: Callable[..., Any],
-    comparison: Callable[..., Any],
-    unary: Callable[..., Any],
-    but: str = "",
-) -> None:
-    """Give a class Python's operators, by functions that make the methods."""
-    for name, *_ in (x for x in BINARY if x[0] != but):
-        function = getattr(operator, f"__{name}__")
-        setattr(cls, f"__{name}__", binary(name, function, reflected=False))
-        setattr(cls, f"__r{name}__", binary(name, function, reflected=True))
-    for made, names in ((comparison, (*EQUALITY, *ORDER)), (unary, UNARY)):
-        for name, _ in names:
-            setattr(cls, f"__{name}__", made(name, getattr(operator, f"__{name}__")))
+def _unary(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self: self.trace.number(name, function, (self,))
+
+
+def _pinning(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self, *given: function(self.pinned(), *given)
 
 
 _COMPARISONS = frozenset([name for name, _ in (*EQUALITY, *ORDER)])
-with_operators(
-    TracedNumber,
-    _binary,
-    partial(_binary, reflected=False),
-    lambda name, function: lambda self: self.trace.number(name, function, (self,)),
-    but="matmul",
-)
+for _name in [name for name, *_ in BINARY if name != "matmul"] + [*_COMPARISONS]:
+    _function = getattr(operator, f"__{_name}__")
+    setattr(TracedNumber, f"__{_name}__", _binary(_name, _function, reflected=False))
+    if _name not in _COMPARISONS:
+        setattr(TracedNumber, f"__r{_name}__", _binary(_name, _function, reflected=True))
+for _name, _ in UNARY:
+    setattr(TracedNumber, f"__{_name}__", _unary(_name, getattr(operator, f"__{_name}__")))
 for _function in (
     *(complex, float, int, hash, repr, format, operator.index),
     *(round, math.trunc, math.floor, math.ceil),
 ):
-    setattr(
-        TracedNumber,
-        f"__{_function.__name__}__",
-        lambda self, *given, _of=_function: _of(self.pinned(), *given),
-    )
+    setattr(TracedNumber, f"__{_function.__name__}__", _pinning(_function))

@@ -38,9 +38,9 @@ class Kernel:
 def fused(program: Program) -> Program:
     """The program with fused CuPy kernels in place of elementwise calls.
 
-    The kernels are for CUDA's compiler. On AMD's GPUs a program keeps its calls.
+    The kernels are for CUDA's compiler, and of CuPy 14. Elsewhere a program keeps its calls.
     """
     cupy = sys.modules.get("cupy")
-    if cupy is None or cupy.cuda.runtime.is_hip:
+    if cupy is None or cupy.cuda.runtime.is_hip or int(cupy.__version__.split(".")[0]) < 14:
         return program
     return import_module("wengert.compiler.cupy.kernels").fused(program)  # type: ignore[no-any-return]

@@ -20,7 +20,6 @@ from wengert.compiler.cupy.routines import (
     routine,
     universal,
 )
-from wengert.compiler.facts import KERNELS, PLAIN
 from wengert.compiler.passes.dead import dead
 from wengert.compiler.program import Instruction, Program, Value, values_in
 
@@ -100,7 +99,7 @@ class Fusion:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.steps = [each for step in program.instructions for each in _expanded(step)]
+        self.steps = program.instructions
         self.routines: dict[Instruction, Routine] = {}
         self.axes: set[Instruction] = set()
         self.reduced: dict[Instruction, Reduced] = {}
@@ -316,22 +315,6 @@ def _independent(bodies: Sequence[Body]) -> Iterator[list[Body]]:
         ]
         yield ready
         rest = [body for body in rest if body not in ready]
-
-
-def _expanded(step: Instruction) -> tuple[Instruction, ...]:
-    """A call, or the elementwise calls that it consists of."""
-    pieces = KERNELS.get(step.function, PLAIN).pieces
-    if pieces is None or step.several or step.parameters:
-        return (step,)
-    found: list[Instruction] = []
-    value, pairs = step.operands[0], zip(pieces().items(), step.operands[1:], strict=False)
-    calls = [(*called, x) for called, x in pairs if x is not None]
-    for name, function, x in calls:
-        last = len(found) == len(calls) - 1
-        result = step.result if last else Value(step.result.shape, step.result.dtype)
-        found.append(Instruction(name, function, (value, x), {}, (result,), line=step.line))
-        value = result
-    return tuple(found) if found and all(map(_routine, found)) else (step,)
 
 
 def _routine(step: Instruction) -> Routine | None:

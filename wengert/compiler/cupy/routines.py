@@ -7,8 +7,7 @@ variables of the same types: so they compute the same.
 
 import cmath
 import re
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import product
 from typing import Any, Final, NamedTuple
@@ -206,56 +205,22 @@ def _found(function: Any, operands: Any, types: Any, gives: Any) -> Routine | No
 
 
 def _loop(function: Any, operands: Sequence[Any], gives: Any) -> Any:
-    """The loop that CuPy chooses, or None where it depends on a number that is not known."""
-    looked = _by_kind if int(sys.modules["cupy"].__version__.split(".")[0]) >= 14 else _by_value
-    found = {function._ops._guess_routine_from_in_types(*types) for types in looked(operands)}
-    if len(found) == 1:
-        return found.pop()
-    # With a float the type of the result says which loop it was, unless several give that type.
-    # (CuPy 13 multiplies by more than a float32 holds in double; such a rate would be infinite.)
-    fitting = [op for op in function._ops.ops if op.out_types[0] == gives]
-    return fitting[0] if len(fitting) == 1 and int not in operands else None
+    """The loop that CuPy chooses, or None where it depends on a number that is not known.
 
-
-def _by_kind(operands: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    """What CuPy 14 looks for: Python's numbers have no type beside arrays of their kind."""
+    Python's numbers have no type beside arrays of their kind.
+    """
     own = [x if isinstance(x, type) else type(x) for x in operands]
     weak = [x in (int, float, complex) for x in own]
     strong = [_KINDS[_own(x).kind] for x, number in zip(operands, weak, strict=True) if not number]
     fits = max(strong, default=-1) >= max(_KINDS[_own(x).kind] for x in operands)
     kinds = tuple([fits and y and x for x, y in zip(own, weak, strict=True)])
-    for types in product(*map(_owns, operands)):
-        yield types, kinds
-
-
-def _by_value(operands: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    """What CuPy 13 looks for: numbers beside arrays of their kind have the smallest type."""
-    arrays = max([_KINDS[x.kind] for x in operands if isinstance(x, np.dtype)], default=-1)
-    of_their_kind = arrays >= max(_KINDS[_own(x).kind] for x in operands)
-    for types in product(*map(_least if of_their_kind else _owns, operands)):
-        yield (tuple([x.type if isinstance(x, np.dtype) else x for x in types]),)
-
-
-def _least(x: Any) -> list[Any]:
-    """The type of an array, and the smallest of a number; several of one that is not known."""
-    if isinstance(x, np.dtype):
-        return [x]
-    if isinstance(x, type):
-        return [least for value in _SMALL[x] for least in _least(value)]
-    least = np.min_scalar_type(x)
-    if least.kind != "u":
-        return [least.type]
-    signed = np.dtype(least.char.lower())  # in which those that are not negative may be, too
-    return [least.type if x > np.iinfo(signed).max else (least.type, signed.type)]
-
-
-#: By type, numbers of each smallest type.
-_SMALL: Final[dict[type, tuple[Any, ...]]] = {
-    bool: (True,),
-    int: (1, -1, 2**7, 2**8, -(2**8), 2**15, 2**16, -(2**16), 2**31, 2**32, -(2**32), 2**63),
-    float: (1.0, 1e30, 1e300),
-    complex: (1j, 1e300j),
-}
+    find = function._ops._guess_routine_from_in_types
+    found = {find(types, kinds) for types in product(*map(_owns, operands))}
+    if len(found) == 1:
+        return found.pop()
+    # With a float the type of the result says which loop it was, unless several give that type.
+    fitting = [op for op in function._ops.ops if op.out_types[0] == gives]
+    return fitting[0] if len(fitting) == 1 and int not in operands else None
 
 
 def _owns(x: Any) -> list[Any]:

@@ -22,6 +22,7 @@ from wengert.compiler.passes.buffers import buffers
 from wengert.compiler.passes.forms import COPY, form
 from wengert.compiler.passes.inplace import writable
 from wengert.compiler.passes.liveness import copy_outputs, holders
+from wengert.compiler.passes.loops import Loop
 from wengert.compiler.program import Instruction, Line, Program, Value, values_in
 
 __all__ = ["Emitted", "emit", "folded", "tupled"]
@@ -50,14 +51,7 @@ def emit(program: Program, backend: Backend | None, *, name: str = "step") -> Em
 
     The functions of the backend's library are written by name.
     """
-    library = backend.name if backend is not None else ""
-    if backend is None or not backend.immutable:
-        program = copy_outputs(program, partial(_copying, backend))
-    calls = program
-    if library == "cupy":
-        program = fused(program)
-    if library in ("numpy", "cupy"):
-        program = buffers(program, kept=library == "numpy")
+    program, calls = _placed(program, backend)
     writer = _Writer(program, backend, identifier(name))
     source = writer.source()
     file = f"<compiled {writer.name} {_made()}>"
@@ -74,6 +68,19 @@ def emit(program: Program, backend: Backend | None, *, name: str = "step") -> Em
     return Emitted(source, function, dict(writer.speller.bound))
 
 
+def _placed(program: Program, backend: Backend | None) -> tuple[Program, Program]:
+    """The program with memory for its results, and before that."""
+    library = backend.name if backend is not None else ""
+    if backend is None or not backend.immutable:
+        program = copy_outputs(program, partial(_copying, backend))
+    calls = program
+    if library == "cupy":
+        program = fused(program)
+    if library in ("numpy", "cupy"):
+        program = buffers(program, kept=library == "numpy")
+    return program, calls
+
+
 def _copying(backend: Backend | None, x: Value, result: Value) -> Instruction:
     """The instruction that copies an array of a library, or of any if ``backend`` is None."""
     if backend is None:
@@ -87,13 +94,18 @@ def _copying(backend: Backend | None, x: Value, result: Value) -> Instruction:
 class _Writer:
     """Writes the module of one program, with comments for the user's lines."""
 
-    def __init__(self, program: Program, backend: Backend | None, name: str) -> None:
-        self.program = program
-        modules = library_of(backend).modules if backend is not None else ()
-        taken = {"abs", "complex", "float", "math", "np", "slice"}
-        self.names = Names(taken.union(*modules))
+    def __init__(
+        self, program: Program, backend: Backend | None, name: str, within: "Any" = None
+    ) -> None:
+        self.program, self.backend = program, backend
+        if within is None:
+            modules = library_of(backend).modules if backend is not None else ()
+            taken = {"abs", "complex", "float", "math", "np", "range", "slice"}
+            self.names = Names(taken.union(*modules))
+            self.speller = Speller(backend, self.names)
+        else:  # the body of a loop
+            self.names, self.speller = within.names, within.speller
         self.name = self.names.new(name)
-        self.speller = Speller(backend, self.names)
         self.known: dict[Value, str] = {}
         self._text: list[str] = []
         self._wanted: dict[Value, str] = {}  # of numbered names, which dead values leave
@@ -103,6 +115,15 @@ class _Writer:
 
     def source(self) -> str:
         """The module's text."""
+        parts, lines, answer = self.parts()
+        inputs = [self.known[value] for value in self.program.inputs]
+        head = folded(f"def {self.name}({', '.join(inputs)}):")
+        parts += [[*head, *lines, *tupled("    return ", answer)]]
+        parts = [sorted(self.speller.imports), *parts]
+        return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+
+    def parts(self) -> tuple[list[list[str]], list[str], list[str]]:
+        """What stands before the function, its lines, and the outputs."""
         program = self.program
         for i, value in enumerate(program.inputs):
             self.known[value] = self.names.new(identifier(value.name) if value.name else f"x{i}")
@@ -113,6 +134,12 @@ class _Writer:
         kernels = [
             line for x in functions if isinstance(x, Kernel) for line in self.speller.kernel(x)
         ]
+        loops = [
+            part
+            for step in program.instructions
+            if isinstance(step.function, Loop)
+            for part in self._loop(step.function, step.results[step.function.carried :])
+        ]
         inline = _inline(program)
         ending = _last_uses(program, inline)
         for i, step in enumerate(program.instructions):
@@ -121,11 +148,44 @@ class _Writer:
             else:
                 self._write(step, ending.get(i, ()))
         answer = [self.speller.literal(x, self.known) for x in program.outputs]
-        inputs = [self.known[value] for value in program.inputs]
-        head = folded(f"def {self.name}({', '.join(inputs)}):")
-        lines = [*head, *self._text, *tupled("    return ", answer)]
-        parts = [sorted(self.speller.imports), kept, kernels, lines]
-        return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+        return [kept, kernels, *loops], self._text, answer
+
+    def _loop(self, loop: Loop, results: Sequence[Value]) -> list[list[str]]:
+        """The function of a loop, by JAX's own there, and what stands before it."""
+        jax = self.backend is not None and self.backend.name == "jax"
+        body, arrays = (loop.body, ()) if jax else loop.in_place(results)
+        inner = _Writer(_placed(body, self.backend)[0], self.backend, "loop", self)
+        self.speller.called(loop, inner.name)
+        parts, lines, after = inner.parts()
+        names, n = [inner.known[x] for x in body.inputs], loop.carried
+        state, rows = names[:n], names[n : n + loop.rows]
+        text = folded(f"def {inner.name}({', '.join(names[: len(names) - len(arrays)])}):")
+        if jax:
+            step, whole, part = (self.names.new(x) for x in ("body", "carried", "members"))
+            text.append(f"    def {step}({whole}, {part}):")
+            text += [f"        {_tuple(x)} = {y}" for x, y in ((state, whole), (rows, part)) if x]
+            text += [f"    {line}" for line in lines]
+            text.append(f"        return {_tuple(after[:n])}, {_tuple(after[n:])}")
+            scan = f"{self.speller.module('jax', 'jax')}.lax.scan({step}, {_tuple(state)}, "
+            text.append(
+                f"    {whole}, {part} = {scan}{_tuple(rows)}, {loop.count}, {loop.reverse})"
+            )
+            return [*parts, [*text, f"    return (*{whole}, *{part})"]]
+        *made, t = names[len(names) - len(arrays) :]
+        text += [f"    {x} = {self._empty(y)}" for x, y in zip(made, arrays, strict=False)]
+        order = f"range({loop.count})"
+        text.append(f"    for {t} in {f'reversed({order})' if loop.reverse else order}:")
+        text += [f"    {line}" for line in lines]
+        carried = f"        {', '.join(state)} = {', '.join(after)}"
+        text.append(carried if state else "        pass")
+        return [*parts, [*text, *tupled("    return ", [*state, *made])]]
+
+    def _empty(self, x: Value) -> str:
+        shape, dtype = (self.speller.literal(part, {}) for part in (x.shape, x.dtype))
+        if x.order is not None:
+            made = self.speller.function(np.ndarray, "ndarray")
+            return f"{made}({shape}, {dtype}, strides={x.order})"
+        return f"{self.speller.function(np.empty, 'empty')}({shape}, {dtype})"
 
     def _constant(self, value: Value) -> str:
         """Bind a constant, and say what it is."""
@@ -136,8 +196,7 @@ class _Writer:
     def _buffer(self, value: Value) -> str:
         """Allocate a buffer."""
         self.known[value] = name = self.names.new(identifier(value.name), numbered=True)
-        shape, dtype = (self.speller.literal(x, {}) for x in (value.shape, value.dtype))
-        return f"{name} = {self.speller.function(np.empty, 'empty')}({shape}, {dtype})"
+        return f"{name} = {self._empty(value)}"
 
     def _view(self, step: Instruction) -> str:
         """Take a view of a buffer."""
@@ -191,6 +250,10 @@ class _Writer:
         held, over = holders(self.program), set(step.operands)
         names = [name for name, value in self._written.items() if not over.isdisjoint(held[value])]
         return folded(f"    del ({', '.join(names)},)") if names else []
+
+
+def _tuple(names: Sequence[str]) -> str:
+    return f"({', '.join(names)}{',' * (len(names) == 1)})"
 
 
 def _inline(program: Program) -> set[Instruction]:

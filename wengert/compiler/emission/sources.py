@@ -48,8 +48,6 @@ class Sources(Speller):
             self._written[id(x)] = wanted = name or wanted
             self.names.taken.add(wanted)
             return self.module(x.__name__, wanted)
-        if name is None and self._standard(x, wanted):
-            return wanted
         if wanted in sys.modules:  # which an import may bind
             self.names.taken.add(wanted)
         name = name or self.names.new(identifier(wanted))
@@ -101,18 +99,6 @@ class Sources(Speller):
             if found is None and getattr(sys.modules.get(path), name, None) is function:
                 found = f"{self.module(path, alias)}.{name}"
         return found
-
-    def _standard(self, x: Any, wanted: str) -> bool:
-        """Import a function of Python's library by its name."""
-        path = str(getattr(x, "__module__", None))
-        if path not in sys.stdlib_module_names or wanted in self.names.taken:
-            return False
-        if getattr(sys.modules.get(path), wanted, None) is not x:
-            return False
-        self._written[id(x)] = wanted
-        self.names.taken.add(wanted)
-        self.imports.add(f"from {path} import {wanted}")
-        return True
 
     def _copied(self, x: Any, function: Any, name: str) -> None:
         """Copy the source of a function or class, with its globals renamed as defined here."""

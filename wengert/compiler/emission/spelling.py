@@ -22,6 +22,7 @@ from wengert.compiler.cupy import Kernel
 from wengert.compiler.facts import facts_of, row_of
 from wengert.compiler.libraries import library_of
 from wengert.compiler.passes.forms import Method, form
+from wengert.compiler.passes.loops import load, store
 from wengert.compiler.program import Instruction, Value
 
 __all__ = [
@@ -168,7 +169,8 @@ class Speller:
 
     def kernel(self, kernel: Kernel) -> list[str]:
         """The lines that define a kernel."""
-        name = self._written[id(kernel)] = self.names.new(kernel.__name__)
+        name = self.names.new(kernel.__name__)
+        self.called(kernel, name)
         lines = [f"{name} = {self.module('cupy', 'cp')}.{kernel.kind}("]
         named = [("", x) for x in kernel.arguments]
         named += [(f"{key}=", x) for key, x in kernel.keywords.items()]
@@ -176,6 +178,10 @@ class Speller:
             told = f'"""{x}"""' if type(x) is str and "\n" in x else repr(x)
             lines += f"    {key}{told},".splitlines()
         return [*lines, ")"]
+
+    def called(self, function: Any, name: str) -> None:
+        """Note the name of a function that is defined here."""
+        self._written[id(function)] = name
 
     # -- constants -----------------------------------------------------------------------------
 
@@ -240,6 +246,10 @@ class Speller:
         """The call as an operator; None if the operator may differ."""
         found = row_of(step.name)
         symbol = facts_of(found).symbol
+        if step.function is load:  # an array, also of no axes
+            return f"{operands[0]}[{operands[1]}{', ...' * (not step.result.shape)}]"
+        if step.function is store:
+            return f"{operands[0]}[{operands[1]}] = {operands[2]}"
         if step.name.startswith("number.") and symbol is not None:
             if len(operands) == 1:
                 return f"{symbol}{operands[0]}"

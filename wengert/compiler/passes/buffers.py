@@ -24,8 +24,6 @@ __all__ = ["buffers"]
 NARROW: Final = 128
 #: Elements from which copying rows costs less than short inner loops.
 MANY: Final = 1 << 9
-#: Elements from which results of different sizes share a buffer.
-LARGE: Final = 1 << 13
 
 
 def buffers(program: Program, *, kept: bool = True) -> Program:
@@ -35,9 +33,6 @@ def buffers(program: Program, *, kept: bool = True) -> Program:
     persists between runs. A buffer is reused once everything that may be a view of it is dead.
     Arrays that the caller gets are always new. Without ``kept`` there are no buffers, and only
     operands are written over: on a GPU two calls may run at once in two streams.
-
-    Large results of different sizes share a buffer, which has the size of the largest; each takes
-    its first elements.
 
     A buffer has the memory layout that NumPy would give the result, because the layout decides the
     order, and so the rounding, of later sums.
@@ -55,15 +50,17 @@ def _spread(program: Program) -> Program:
     zeros: dict[int, Value] = {}  # arrays of zero indices, by length
     constants = dict(program.constants)
     for step in program.instructions:
-        row = next((x for x in step.used() if x.shape is not None and len(x.shape) == 1), None)
-        if row is not None and step.function is np.add and _is_narrow(step.result):
+        row = None
+        if step.function is np.add and _is_narrow(step.result):
+            row = next((x for x in step.used() if x.shape is not None and len(x.shape) == 1), None)
+        if row is not None:
             whole = Value(step.result.shape, row.dtype)
             rows = (row, whole.shape)
             steps.append(
                 Instruction("broadcast_to", broadcast_to, rows, {}, (whole,), line=step.line)
             )
             step = step.with_values({row: whole})
-        elif elementwise(step):
+        elif elementwise(step) and not step.several and step.result.size >= MANY:
             for x in step.operands:
                 times = _stretched(x, step)
                 if times is not None:
@@ -83,10 +80,10 @@ def _spread(program: Program) -> Program:
 
 def _stretched(x: Any, step: Instruction) -> tuple[int, int] | None:
     """How often, and along which axis, to repeat an operand that is broadcast in short rows."""
-    if not isinstance(x, Value) or x.order or step.several or step.result.order:
+    if not isinstance(x, Value) or x.order or step.result.order or step.parameters:
         return None
-    shape, whole, size = x.shape, step.result.shape, step.result.size
-    if not shape or not whole or len(shape) != len(whole) or size < MANY or step.parameters:
+    shape, whole = x.shape, step.result.shape
+    if not shape or not whole or len(shape) != len(whole):
         return None
     axes = [axis for axis, n in enumerate(shape) if n != whole[axis]]
     if len(axes) != 1 or not 1 < math.prod(whole[axes[0] + 1 :]) <= SHORT:
@@ -101,68 +98,37 @@ def _is_narrow(x: Value) -> bool:
     return x.shape[0] > 1 and 0 < x.shape[1] <= NARROW and x.size <= SMALL
 
 
-class _Memory:
-    """A planned buffer, with the views of it that results are written to."""
-
-    def __init__(self, dtype: Any) -> None:
-        self.dtype, self.size = dtype, 0  # elements of the largest result
-        #: The views, by shape and strides.
-        self.places: dict[tuple[tuple[int, ...], tuple[int, ...] | None], Value] = {}
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the first result."""
-        return next(iter(self.places))[0]
-
-    def place(self, x: Value) -> Value:
-        """The view that a result is written to."""
-        self.size = max(self.size, x.size)
-        made = Value(x.shape, self.dtype, "buffer", x.order)
-        return self.places.setdefault((x.shape or (), x.order), made)
-
-    def whole(self) -> Value:
-        """The memory: a view that has all of it, or a flat array."""
-        for place in self.places.values():
-            if place.size == self.size and place.order is None:
-                return place
-        return Value((self.size,), self.dtype, "buffer")
-
-
 class _Placer:
     """Assigns memory in one walk through a program."""
 
     def __init__(self, program: Program, kept: bool) -> None:
         self.program, self.kept = program, kept
         self.live: Liveness = liveness(program)
-        self.planned: list[_Memory] = []
-        #: Free buffers by dtype and size, and by the shape of their first result.
-        self.free: dict[tuple[Any, int], dict[tuple[int, ...], list[_Memory]]] = {}
-        self.home: dict[Value, _Memory] = {}  # the buffers of results
+        self.planned: list[Value] = []
+        #: Free buffers by dtype, shape and order in memory.
+        self.free: dict[Any, list[Value]] = {}
+        self.home: dict[Value, Value] = {}  # the buffers of results
         self.own: set[Value] = set()  # results that share memory with nothing else
-        self.ending: dict[int, list[_Memory]] = {}
+        self.ending: dict[int, list[Value]] = {}
         self.leaving = _leaving(program, self.live)
 
     def placed(self) -> Program:
         """The program with memory for its results."""
         steps = self.program.instructions
         outs = [self._placed(i, step) for i, step in enumerate(steps)]
-        views, buffers = _Views(), tuple([memory.whole() for memory in self.planned])
-        for memory, buffer in zip(self.planned, buffers, strict=True):
-            for place in memory.places.values():
-                views.place(buffer, place)
+        views = _Views(self.planned)
         written = [
             step if out is None else step.writing(out)
             for step, out in zip(steps, outs, strict=True)
         ]
-        written = _hoisted(written, buffers, views)
-        taken = tuple(views.taken.values())
-        return replace(self.program, instructions=tuple(written), buffers=buffers, views=taken)
+        steps = tuple(_hoisted(written, self.planned, views))
+        taken, buffers = tuple(views.taken.values()), tuple(self.planned)
+        return replace(self.program, instructions=steps, buffers=buffers, views=taken)
 
     def _placed(self, i: int, step: Instruction) -> Value | None:
         """The memory that a result is written into; None for a new array."""
         for buffer in self.ending.pop(i - 1, ()):
-            free = self.free.setdefault((buffer.dtype, buffer.size), {})
-            free.setdefault(buffer.shape, []).append(buffer)
+            self.free.setdefault(_layout(buffer), []).append(buffer)
         if step.several:
             return None
         found, result = form(step), step.result
@@ -199,33 +165,24 @@ class _Placer:
         return len(readers) == 1 and step.operands[0] is x
 
     def _buffer(self, i: int, result: Value) -> Value:
-        """The place in a free or new buffer that a result is written to."""
-        free = self._fitting(result.dtype, result.size)
-        if not free:
-            memory = _Memory(result.dtype)
-            self.planned.append(memory)
-        else:  # preferably of this shape, which needs no view
-            first = result.shape if result.shape in free else next(reversed(free))
-            memory = free[first].pop()
-            if not free[first]:
-                del free[first]
-        self._keep(result, memory, i)
-        return memory.place(result)
+        """A free or new buffer that a result is written to."""
+        free = self.free.get(_layout(result))
+        if free:
+            buffer = free.pop()
+        else:
+            buffer = Value(result.shape, result.dtype, "buffer", result.order)
+            self.planned.append(buffer)
+        self._keep(result, buffer, i)
+        return buffer
 
-    def _fitting(self, dtype: Any, size: int) -> dict[tuple[int, ...], list[_Memory]]:
-        """Free buffers of this size, or else of the next larger one, or else of the largest."""
-        exact = self.free.get((dtype, size))
-        if exact or size <= LARGE:
-            return exact or {}
-        sizes = [n for (kind, n), free in self.free.items() if free and n > LARGE and kind == dtype]
-        if not sizes:
-            return {}
-        return self.free[dtype, min([n for n in sizes if n > size], default=max(sizes))]
-
-    def _keep(self, result: Value, memory: _Memory, i: int) -> None:
+    def _keep(self, result: Value, buffer: Value, i: int) -> None:
         """Assign a buffer to a result for its lifetime."""
-        self.home[result] = memory
-        self.ending.setdefault(self.live.last.get(result, i), []).append(memory)
+        self.home[result] = buffer
+        self.ending.setdefault(self.live.last.get(result, i), []).append(buffer)
+
+
+def _layout(x: Value) -> Any:
+    return x.dtype, x.shape, x.order
 
 
 def _leaving(program: Program, live: Liveness) -> set[Value]:
@@ -246,20 +203,12 @@ class _Views:
     is a copy.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, buffers: Sequence[Value]) -> None:
         self.taken: dict[Any, Instruction] = {}
-        self._stands: dict[Value, Any] = {}
-
-    def place(self, buffer: Value, place: Value) -> None:
-        """Take the view of a buffer that results of a shape and layout are written to."""
-        self._stands[place] = np.ndarray(place.shape or (), place.dtype, strides=place.order)
-        if place is not buffer:
-            layout = {"buffer": buffer} | ({"strides": place.order} if place.order else {})
-            operands = place.shape, place.dtype
-            self.taken[place] = Instruction("view", np.ndarray, operands, layout, (place,))
+        self._stands = {x: np.ndarray(x.shape or (), x.dtype, strides=x.order) for x in buffers}
 
     def take(self, x: Value, step: Instruction) -> Value | None:
-        """The result of a call of a place, or of a view of one; None if it is a copy."""
+        """The result of a call of a buffer, or of a view of one; None if it is a copy."""
         operands = step.operands[1:]
         key = x, step.name, repr(operands), repr(step.parameters)
         seen = self.taken.get(key)
@@ -292,7 +241,6 @@ def _hoisted(
 ) -> list[Instruction]:
     """The instructions without views of buffers, which are taken before the first run."""
     home: dict[Value, Value] = {buffer: buffer for buffer in buffers}
-    home |= {view.result: view.result for view in views.taken.values()}
     moved: dict[Value, Value] = {}
     kept: list[Instruction] = []
     for step in steps:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from wengert.backends import dtype_of
 from wengert.compiler.facts import facts_of, row_of
+from wengert.compiler.passes.loops import Loop
 from wengert.compiler.program import Instruction, Program, Value, values_in
 
 __all__ = ["dead"]
@@ -32,7 +33,7 @@ def dead(program: Program, *, errors: bool = False) -> Program:
     may raise. With ``errors``, unused operations that may raise stay, too.
     """
     needed: set[Value] = set(values_in(program.outputs))
-    kept: list[Instruction] = []
+    kept, changed = list[Instruction](), False
     for step in reversed(program.instructions):
         if (
             step.pure
@@ -40,9 +41,25 @@ def dead(program: Program, *, errors: bool = False) -> Program:
             and not (errors and _may_raise(step, program.constants))
         ):
             continue
-        kept.append(step)
+        kept.append(_pruned(step, needed))
+        changed |= kept[-1] is not step
         needed.update(step.used())
     constants = {value: x for value, x in program.constants.items() if value in needed}
-    if len(kept) == len(program.instructions) and len(constants) == len(program.constants):
+    unchanged = not changed and len(kept) == len(program.instructions)
+    if unchanged and len(constants) == len(program.constants):
         return program
     return replace(program, instructions=tuple(kept[::-1]), constants=constants)
+
+
+def _pruned(step: Instruction, needed: Container[Value]) -> Instruction:
+    """A loop without the results that nothing needs; another instruction as it is."""
+    loop = step.function
+    if not isinstance(loop, Loop):
+        return step
+    n = loop.carried
+    kept = [i for i, x in enumerate(step.results) if i < n or x in needed]
+    if len(kept) == len(step.results):
+        return step
+    body = replace(loop.body, outputs=tuple([loop.body.outputs[i] for i in kept]))
+    less = Loop(dead(body, errors=True), n, loop.rows, loop.count, reverse=loop.reverse)
+    return replace(step, function=less, results=tuple([step.results[i] for i in kept]))

@@ -58,7 +58,7 @@ class FlatArrays:
         for flat, parts in self._flat:
             if all(map(operator.is_, arrays, parts)):
                 return flat
-        return np.concatenate([x.reshape(-1) for x in arrays])
+        return np.concatenate(arrays, None)  # each in C order
 
     def split(self, flat: Any) -> tuple[Any, ...]:
         """The arrays as views of a flat array."""

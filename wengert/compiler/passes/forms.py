@@ -11,13 +11,11 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from wengert.backends import (
-    numpy_networks,
-    numpy_reductions,
-)
+from wengert.backends import numpy_networks, numpy_reductions, numpy_special
 from wengert.backends.numpy import add_part, broadcast_to
 from wengert.compiler.cupy import Kernel
 from wengert.compiler.facts import KERNELS, row_of
+from wengert.compiler.passes.loops import Loop
 from wengert.compiler.program import Instruction
 from wengert.nn.kernels import numpy_classification, numpy_normalisations, numpy_recurrent
 from wengert.ops.beyond import numpy_convolutions, numpy_pooling
@@ -126,7 +124,7 @@ FORMS: dict[Callable[..., Any], Form] = {
         for table in (
             *(numpy_convolutions.COVERED, numpy_networks.KERNELS, numpy_classification.KERNELS),
             *(numpy_normalisations.KERNELS, numpy_pooling.KERNELS, numpy_recurrent.KERNELS),
-            numpy_reductions.KERNELS,
+            *(numpy_reductions.KERNELS, numpy_special.KERNELS),
         )
         for kernel in table.values()
     },
@@ -173,7 +171,7 @@ def _found(step: Instruction) -> Form:
     found = FORMS.get(function)
     if found is not None:
         return found
-    if isinstance(function, Kernel):
+    if isinstance(function, Kernel | Loop):
         return _FRESH
     if type(function).__name__ == "ufunc":
         alone = not step.parameters or step.parameters == {"order": "C"}

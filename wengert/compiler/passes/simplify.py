@@ -14,7 +14,7 @@ from wengert.compiler.passes.forms import fresh, subtract_part
 from wengert.compiler.passes.liveness import escaping
 from wengert.compiler.program import Instruction, Program, Value, substitute
 
-__all__ = ["LARGEST", "Known", "simplify"]
+__all__ = ["LARGEST", "Known", "key", "simplify"]
 
 #: Elements of the largest results that are computed once; larger ones would cost too much memory.
 LARGEST: Final = 1 << 16
@@ -54,7 +54,7 @@ def simplify(program: Program) -> Program:
                     continue
             known.learn(step, facts)
             if step.pure and step.name != "blank":  # which another call writes into
-                first = seen.setdefault(_key(step), step)
+                first = seen.setdefault(key(step), step)
                 if (first is not step and known.merge(step, first)) or known.compute(step):
                     continue
             steps.append(step)
@@ -139,7 +139,7 @@ class Known:
 
         One that makes an output stays: constants belong to the program, and outputs to the caller.
         """
-        if not self.constants.keys() >= {*step.used()}:
+        if any(x not in self.constants for x in step.used()):
             return False
         number = step.results[0].shape is None
         if not number and any(x in self.apart or x.size > LARGEST for x in step.results):
@@ -252,14 +252,14 @@ def _call(
     return Instruction(name, function, operands, parameters, step.results, line=step.line)
 
 
-def _key(step: Instruction) -> Hashable:
+def key(step: Instruction) -> Hashable:
     """Equal for instructions that do the same, and for no others."""
-    key = (step.name, step.function, _part(step.operands), _part(step.parameters))
+    made = (step.name, step.function, _part(step.operands), _part(step.parameters))
     try:
-        hash(key)
+        hash(made)
     except TypeError:  # an unhashable object of the library
         return step
-    return key
+    return made
 
 
 def _part(x: Any) -> Hashable:

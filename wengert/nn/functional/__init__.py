@@ -3,20 +3,15 @@
 from wengert.nn.functional.activation import (
     elu,
     gelu,
-    hardsigmoid,
     hardswish,
-    hardtanh,
     leaky_relu,
     logsigmoid,
-    mish,
-    prelu,
     relu,
     relu6,
     selu,
     sigmoid,
     silu,
     softplus,
-    softsign,
     tanh,
 )
 from wengert.nn.functional.attention import scaled_dot_product_attention
@@ -29,12 +24,7 @@ from wengert.nn.functional.convolution import (
     conv_transpose2d,
     unfold,
 )
-from wengert.nn.functional.distance import (
-    cosine_embedding_loss,
-    cosine_similarity,
-    pairwise_distance,
-    triplet_margin_loss,
-)
+from wengert.nn.functional.distance import cosine_embedding_loss, cosine_similarity
 from wengert.nn.functional.dropout import dropout, dropout2d
 from wengert.nn.functional.embedding import embedding, one_hot
 from wengert.nn.functional.linear import linear
@@ -49,7 +39,6 @@ from wengert.nn.functional.normalisation import (
 from wengert.nn.functional.pooling import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
-    adaptive_max_pool2d,
     avg_pool1d,
     avg_pool2d,
     max_pool1d,
@@ -64,21 +53,20 @@ from wengert.nn.functional.regression import (
     smooth_l1_loss,
 )
 from wengert.nn.functional.resampling import interpolate, pixel_shuffle
-from wengert.nn.functional.softmaxes import glu, log_softmax, softmax
+from wengert.nn.functional.softmaxes import log_softmax, softmax
 from wengert.nn.functional.spatial import pad
 from wengert.ops.hints import list_public
 
 __all__ = [
-    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_max_pool2d", "avg_pool1d",
-    "avg_pool2d", "batch_norm", "binary_cross_entropy", "binary_cross_entropy_with_logits",
-    "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "cosine_embedding_loss",
-    "cosine_similarity", "cross_entropy", "dropout", "dropout2d", "elu", "embedding",
-    "gaussian_nll_loss", "gelu", "glu", "group_norm", "hardsigmoid", "hardswish", "hardtanh",
-    "huber_loss", "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm", "leaky_relu",
-    "linear", "log_softmax", "logsigmoid", "max_pool1d", "max_pool2d", "mish", "mse_loss",
-    "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance", "pixel_shuffle", "prelu",
-    "relu", "relu6", "rms_norm", "scaled_dot_product_attention", "selu", "sigmoid", "silu",
-    "smooth_l1_loss", "softmax", "softplus", "softsign", "tanh", "triplet_margin_loss", "unfold",
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "avg_pool1d", "avg_pool2d",
+    "batch_norm", "binary_cross_entropy", "binary_cross_entropy_with_logits", "conv1d", "conv2d",
+    "conv_transpose1d", "conv_transpose2d", "cosine_embedding_loss", "cosine_similarity",
+    "cross_entropy", "dropout", "dropout2d", "elu", "embedding", "gaussian_nll_loss", "gelu",
+    "group_norm", "hardswish", "huber_loss", "instance_norm", "interpolate", "kl_div", "l1_loss",
+    "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "max_pool1d", "max_pool2d",
+    "mse_loss", "nll_loss", "normalize", "one_hot", "pad", "pixel_shuffle", "relu", "relu6",
+    "rms_norm", "scaled_dot_product_attention", "selu", "sigmoid", "silu", "smooth_l1_loss",
+    "softmax", "softplus", "tanh", "unfold",
 ]  # fmt: skip
 
 list_public(__name__)

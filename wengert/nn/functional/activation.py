@@ -1,12 +1,14 @@
 """Activations, by PyTorch's names and arguments.
 
-All take real floating dtypes. Options are numbers; weights alone are differentiated.
+All take real floating dtypes, of which `real_floating` makes Tensors; `number` makes an option
+Python's number. What `operation` decorates is recorded: ``run`` calls its composite, whose ``xp``
+is the library of the arrays, and its rule takes the cotangent ``g`` to the one of the input.
 """
 
 from typing import Any
 
 from wengert import ops
-from wengert.nn.functional.define import real_floating, same_dtype
+from wengert.nn.functional.define import real_floating
 from wengert.ops.axes import number
 from wengert.ops.define import operation
 from wengert.ops.special import everyday
@@ -88,25 +90,6 @@ def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     return ops.where(straight, x, ops.multiply(everyday.softplus(scaled), 1 / scale))
 
 
-def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
-    """Limit each element to a range.
-
-    Derivative 1 inside, 0 outside and at the ends. Raises `ValueError` if ``min_val`` is larger
-    than ``max_val``. PyTorch: ``torch.nn.functional.hardtanh``.
-
-    Examples
-    --------
-    >>> wg.nn.functional.hardtanh(wg.asarray([-2.0, 0.5, 2.0]))
-    tensor([-1.0000,  0.5000,  1.0000])
-    """
-    x = real_floating("hardtanh", input)
-    low = number(min_val, "hardtanh", "min_val")
-    high = number(max_val, "hardtanh", "max_val")
-    if low > high:
-        raise ValueError(f"min_val cannot be larger than max_val, and is {low}, above {high}")
-    return ops.where(ops.less_equal(x, low), low, ops.where(ops.greater_equal(x, high), high, x))
-
-
 def relu6(input: Any) -> Tensor:
     r"""Rectifier with a limit, :math:`\min(\max(x, 0), 6)`.
 
@@ -118,26 +101,12 @@ def relu6(input: Any) -> Tensor:
     >>> wg.nn.functional.relu6(wg.asarray([-1.0, 3.0, 8.0]))
     tensor([0., 3., 6.])
     """
-    return hardtanh(real_floating("relu6", input), 0.0, 6.0)
-
-
-def hardsigmoid(input: Any) -> Tensor:
-    r"""Sigmoid in three straight pieces, :math:`\min(\max(x, -3), 3) / 6 + 1/2`.
-
-    Derivative 1/6 between -3 and 3, 0 elsewhere. Howard et al., "Searching for MobileNetV3" (2019).
-    PyTorch: ``torch.nn.functional.hardsigmoid``.
-
-    Examples
-    --------
-    >>> wg.nn.functional.hardsigmoid(wg.asarray([-4.0, 0.0, 1.5, 4.0]))
-    tensor([0.0000, 0.5000, 0.7500, 1.0000])
-    """
-    x = real_floating("hardsigmoid", input)
-    return ops.add(ops.multiply(hardtanh(x, -3.0, 3.0), 1 / 6), 0.5)
+    x = real_floating("relu6", input)
+    return ops.where(ops.less_equal(x, 0), 0, ops.where(ops.greater_equal(x, 6), 6, x))
 
 
 def hardswish(input: Any) -> Tensor:
-    """Product with `hardsigmoid`: 0 up to -3, :math:`x (x + 3) / 6`, and :math:`x` from 3 on.
+    """Smooth switch: 0 up to -3, :math:`x (x + 3) / 6`, and :math:`x` from 3 on.
 
     Derivative :math:`x / 3 + 1/2` between -3 and 3. Howard et al., "Searching for MobileNetV3"
     (2019). PyTorch: ``torch.nn.functional.hardswish``.
@@ -152,69 +121,3 @@ def hardswish(input: Any) -> Tensor:
     inner = ops.where(ops.logical_or(low, high), 0, x)  # so that no product overflows
     curve = ops.multiply(inner, ops.add(ops.multiply(inner, 1 / 6), 0.5))
     return ops.where(low, 0, ops.where(high, x, curve))
-
-
-def mish(input: Any) -> Tensor:
-    r"""Smooth rectifier :math:`x \tanh(\log(1 + e^x))`.
-
-    Misra, "Mish: a self regularized non-monotonic activation function" (2019). Derivative
-    :math:`t + x \sigma(x) (1 - t^2)` with :math:`t = \tanh(\log(1 + e^x))`.
-    PyTorch: ``torch.nn.functional.mish``.
-
-    Examples
-    --------
-    >>> wg.nn.functional.mish(wg.asarray([-1.0, 0.0, 1.0]))
-    tensor([-0.3034,  0.0000,  0.8651])
-    """
-    x = real_floating("mish", input)
-    return ops.multiply(x, ops.tanh(everyday.softplus(x)))
-
-
-def _softsign_rule(xp: Any, g: Any, x: Any) -> Any:
-    share = xp.reciprocal(xp.abs(x) + 1)
-    return g * share * share
-
-
-@operation(
-    inputs=("x",),
-    x=_softsign_rule,
-    elementwise=True,
-    composite=lambda xp, x: x / (xp.abs(x) + 1),
-)
-def softsign(input: Any) -> Tensor:
-    """Sigmoid that saturates slowly, :math:`x / (1 + |x|)`, of derivative :math:`1 / (1 + |x|)^2`.
-
-    PyTorch: ``torch.nn.functional.softsign``.
-
-    Examples
-    --------
-    >>> wg.nn.functional.softsign(wg.asarray([-1.0, 0.0, 3.0]))
-    tensor([-0.5000,  0.0000,  0.7500])
-    """
-    return softsign.run(real_floating("softsign", input))
-
-
-def prelu(input: Any, weight: Any) -> Tensor:
-    """Rectifier with a slope that is learnt: :math:`x` above 0, :math:`w x` below.
-
-    Derivative 1 above 0 and :math:`w` elsewhere; with respect to :math:`w` 0 above and :math:`x`
-    elsewhere. A weight is of shape (), (1,) or (C,), one for each channel, axis 1; otherwise a
-    `RuntimeError`. He et al., "Delving deep into rectifiers" (2015).
-    PyTorch: ``torch.nn.functional.prelu``.
-
-    Examples
-    --------
-    >>> wg.nn.functional.prelu(wg.asarray([[-1.0], [2.0]]), wg.asarray([0.25]))
-    tensor([[-0.2500],
-            [ 2.0000]])
-    """
-    x, w = real_floating("prelu", input), wrapped(weight)
-    channels = x.shape[1] if x.ndim > 1 else 1
-    if w.ndim > 1 or w.size not in (1, channels):
-        raise RuntimeError(
-            f"prelu needs a weight of 1 or {channels} numbers, one for each channel of an input of "
-            f"shape {tuple(x.shape)}, and got one of shape {tuple(w.shape)}"
-        )
-    same_dtype("prelu", x, w)
-    slope: Any = ops.reshape(w, (channels, *[1] * (x.ndim - 2)) if w.size > 1 else ())
-    return everyday.leaky_relu(x, slope)

@@ -5,12 +5,14 @@ from typing import Any
 
 from wengert import ops
 from wengert.interpreters.namespaces import differentiable
+from wengert.nn.functional.define import refusing
 from wengert.nn.functional.dropout import dropout
 from wengert.nn.functional.softmaxes import softmax
 from wengert.ops.shares import wide
 from wengert.tape.tensor import Tensor, wrapped
 
 
+@refusing
 def scaled_dot_product_attention(
     query: Any,
     key: Any,
@@ -19,7 +21,6 @@ def scaled_dot_product_attention(
     dropout_p: float = 0.0,
     is_causal: bool = False,
     scale: float | None = None,
-    enable_gqa: bool = False,
 ) -> Tensor:
     r"""Averages of values, :math:`\operatorname{softmax}(s\, Q K^T + M)\, V`.
 
@@ -40,8 +41,6 @@ def scaled_dot_product_attention(
         Whether query i attends to the keys up to i alone; then there is no ``attn_mask``.
     scale : float or Tensor, optional
         :math:`s`, by default :math:`1 / \sqrt E`.
-    enable_gqa : bool
-        Whether each head of keys and values, axis -3, serves a group of the query's heads.
 
     Examples
     --------
@@ -63,8 +62,6 @@ def scaled_dot_product_attention(
             "scaled_dot_product_attention takes attn_mask or is_causal=True, and not both"
         )
     mask = None if attn_mask is None else additive_mask(attn_mask, "attn_mask", q, keep=True)
-    if enable_gqa:
-        k, v = _share_heads(q, k, "key"), _share_heads(q, v, "value")
     shapes = tuple(q.shape), tuple(k.shape), tuple(v.shape)
     ranks = min(map(len, shapes)) >= 2
     if not ranks or shapes[0][-1] != shapes[1][-1] or shapes[1][-2] != shapes[2][-2]:
@@ -108,17 +105,6 @@ def attend(
     weights = dropout(weights, dropout_p) if dropout_p else weights
     out = ops.matmul(weights, v)
     return out if nowhere is None else ops.where(nowhere, 0.0, out), weights, nowhere
-
-
-def _share_heads(q: Tensor, x: Tensor, name: str) -> Tensor:
-    """Keys or values of as many heads as the query has, each for a group of heads."""
-    heads, groups = (a.shape[-3] if a.ndim > 2 else 0 for a in (q, x))
-    if not groups or heads % groups:
-        raise RuntimeError(
-            f"enable_gqa needs a number of heads of the query, axis -3 of {tuple(q.shape)}, that "
-            f"is a multiple of the {name}'s, axis -3 of {tuple(x.shape)}"
-        )
-    return x if heads == groups else ops.repeat(x, heads // groups, axis=-3)
 
 
 def _additive(allowed: Tensor, like: Tensor) -> Tensor:

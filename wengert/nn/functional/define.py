@@ -9,6 +9,7 @@ from wengert import ops
 from wengert.backends import DType, add_composite, backend_of, dtype_of
 from wengert.interpreters.namespaces import differentiable
 from wengert.names import KEYWORDS
+from wengert.ops.hints import refuse_keywords
 from wengert.ops.shares import wide_argument
 from wengert.tape.node import is_lifted
 from wengert.tape.tensor import Tensor, untracked, wrapped
@@ -114,6 +115,12 @@ def single_precision(loss: L) -> L:
         return ops.astype(found, wrapped(given[0]).dtype)
 
     return cast(L, call)
+
+
+def refusing(function: L) -> L:
+    """Let a function refuse options of PyTorch's that it has not, with what to write."""
+    named = "Embedding" if function.__name__ == "embedding" else "Stored"
+    return refuse_keywords(function, KEYWORDS[named])
 
 
 def check_reduction(reduction: str) -> None:

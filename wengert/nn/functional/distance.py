@@ -1,4 +1,4 @@
-"""Distances, and losses of distances and margins."""
+"""The cosine of vectors, and its loss."""
 
 from typing import Any
 
@@ -11,13 +11,11 @@ from wengert.nn.functional.define import (
     single_precision,
 )
 from wengert.nn.functional.normalisation import unit_vectors
-from wengert.nn.functional.standardised import standardised
 from wengert.ops.axes import as_axes, number
-from wengert.ops.linalg import vector_norm
 from wengert.ops.shares import by_float32, wide
 from wengert.tape.tensor import Tensor, wrapped
 
-_EPSILON = 1e-12
+_EPSILON = 1e-6
 
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
@@ -46,24 +44,6 @@ def _cosine(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
     axes = as_axes(dim, x1.ndim)
     unit1, unit2 = (unit_vectors(wide(ops, x), axes, eps) for x in (x1, x2))
     return ops.sum(ops.multiply(unit1, unit2), axis=axes)
-
-
-def pairwise_distance(
-    x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
-) -> Tensor:
-    r"""Norm of differences along the last axis, :math:`\|x_1 - x_2 + \epsilon\|_p`.
-
-    With :math:`\epsilon` the norm of equal vectors has a derivative.
-    PyTorch: ``torch.nn.functional.pairwise_distance``.
-
-    Examples
-    --------
-    >>> wg.nn.functional.pairwise_distance(wg.asarray([[0.0, 0.0]]), wg.asarray([[3.0, 4.0]]))
-    tensor([5.0000])
-    """
-    small, order = number(eps, "pairwise_distance", "eps"), number(p, "pairwise_distance", "p")
-    difference = ops.add(ops.subtract(wrapped(x1), wrapped(x2)), small)
-    return vector_norm(difference, axis=-1, keepdims=bool(keepdim), ord=order)
 
 
 @single_precision
@@ -96,52 +76,7 @@ def cosine_embedding_loss(
             f"{tuple(x.shape)}, {tuple(y.shape)} and {tuple(t.shape)}"
         )
     limit = number(margin, "cosine_embedding_loss", "margin")
-    cosine = _smooth_cosine(x, y)
+    cosine = _cosine(x, y, -1, _EPSILON)
     apart = ops.clip(ops.subtract(cosine, limit), 0)  # of derivative 1 at 0
     alike = ops.where(ops.equal(t, 1), ops.subtract(1, cosine), 0)
     return reduce_losses(ops.add(alike, ops.where(ops.equal(t, -1), apart, 0)), reduction)
-
-
-def _smooth_cosine(x: Tensor, y: Tensor) -> Tensor:
-    """Cosines along the last axis, with squared norms of at least an epsilon that is added."""
-    if n := x.shape[-1]:
-        options = {"axis": (x.ndim - 1,), "eps": _EPSILON / n, "centred": False}
-        x, y = (standardised(wide(ops, v), None, None, **options)[0] for v in (x, y))
-    return ops.divide(ops.sum(ops.multiply(x, y), axis=-1), max(n, 1))
-
-
-@single_precision
-def triplet_margin_loss(
-    anchor: Any,
-    positive: Any,
-    negative: Any,
-    margin: float = 1.0,
-    p: float = 2.0,
-    eps: float = 1e-6,
-    swap: bool = False,
-    *,
-    reduction: Reduction = "mean",
-) -> Tensor:
-    r"""Loss of a triplet by distances, :math:`\max(0, d(a, p) - d(a, n) + m)`.
-
-    Of `pairwise_distance` :math:`d`; with ``swap`` :math:`d(p, n)` stands for :math:`d(a, n)` where
-    it is smaller: Balntas et al., "Learning local feature descriptors with triplets" (2016).
-    Derivatives 1 by :math:`d(a, p)` and -1 by :math:`d(a, n)` where the loss is positive, 0
-    elsewhere. Raises `ValueError` if the margin is not positive.
-    PyTorch: ``torch.nn.functional.triplet_margin_loss``.
-
-    Examples
-    --------
-    >>> anchor, positive, negative = wg.zeros((1, 2)), wg.ones((1, 2)), wg.full((1, 2), 2.0)
-    >>> wg.nn.functional.triplet_margin_loss(anchor, positive, negative, margin=2.0)
-    tensor(0.5858)
-    """
-    check_reduction(reduction)
-    one, near, far = (real_floating("triplet_margin_loss", x) for x in (anchor, positive, negative))
-    limit = number(margin, "triplet_margin_loss", "margin")
-    if not limit > 0:
-        raise ValueError(f"margin must be greater than 0, and is {margin}")
-    less, more = (pairwise_distance(one, x, p, eps) for x in (near, far))
-    if swap:
-        more = ops.minimum(more, pairwise_distance(near, far, p, eps))
-    return reduce_losses(ops.clip(ops.add(ops.subtract(less, more), limit), 0), reduction)

@@ -6,7 +6,7 @@ from typing import Any
 from wengert import ops
 from wengert.interpreters.batching import as_it_is
 from wengert.nn.functional.classification import check_classes
-from wengert.nn.functional.define import detach, look
+from wengert.nn.functional.define import detach, look, refusing
 from wengert.ops.axes import number
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
@@ -31,6 +31,7 @@ def as_padding(padding_idx: Any, rows: int) -> int | None:
     return at % rows  # type: ignore[no-any-return]
 
 
+@refusing
 def embedding(input: Any, weight: Any, padding_idx: int | None = None) -> Tensor:
     """Look up the rows of a table (V, D), floating or complex, by integer indices of any shape.
 

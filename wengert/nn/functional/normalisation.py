@@ -7,7 +7,7 @@ from typing import Any
 
 from wengert import ops
 from wengert.backends import DTYPES, dtype_of
-from wengert.nn.functional.define import detach, real_floating
+from wengert.nn.functional.define import detach, real_floating, refusing
 from wengert.nn.functional.standardised import standardised
 from wengert.ops.axes import as_axes, number, operand
 from wengert.ops.limits import finfo
@@ -261,6 +261,7 @@ def batch_norm(
     return out
 
 
+@refusing
 def instance_norm(input: Any, *, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
     """Normalise each channel of each member, as `batch_norm` does over the batch.
 
@@ -291,7 +292,8 @@ def unit_vectors(x: Tensor, axes: Axes, eps: float) -> Tensor:
     if 0 in x.shape:
         return ops.positive(x)
     size = ops.max(ops.abs(detach(x)), axis=axes, keepdims=True)
-    size = ops.clip(size, eps)
+    # Below the largest number, so that there is a reciprocal: beside an infinity all others are 0.
+    size = ops.clip(size, eps, float(finfo(x.dtype).max) / 16)
     x, least = ops.divide(x, size), ops.divide(eps, size)
     squares = ops.sum(ops.real(ops.multiply(x, ops.conj(x))), axis=axes, keepdims=True)
     return ops.divide(x, ops.sqrt(ops.clip(squares, ops.multiply(least, ops.abs(least)))))
@@ -321,7 +323,8 @@ def normalize(input: Any, p: float = 2.0, dim: int | Axes = 1, eps: float = 1e-1
     if order and 0 not in shape:
         largest = ops.max(ops.abs(detach(x)), axis=axes, keepdims=True)
         ratio = math.prod([shape[i] for i in axes]) ** max(1.0, 1 / order)
-        unit = ops.clip(ops.multiply(largest, 8 * ratio / float(finfo(x.dtype).max)), 1)
+        most = float(finfo(x.dtype).max)
+        unit = ops.clip(ops.multiply(largest, 8 * ratio / most), 1, most / 16)
         x, smallest = ops.divide(x, unit), ops.divide(smallest, unit)
     norm = vector_norm(x, axis=axes, keepdims=True, ord=order)
     return ops.divide(x, ops.clip(norm, smallest))

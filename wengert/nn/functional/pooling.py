@@ -9,8 +9,9 @@ import numpy as np
 from wengert import ops
 from wengert.interpreters.namespaces import differentiable
 from wengert.nn.functional.convolution import window_lengths
+from wengert.nn.functional.define import refusing
 from wengert.nn.functional.spatial import Sizes, examples, pad_with_zeros, sizes, unbatch
-from wengert.ops.beyond.places import Options, pooled_places
+from wengert.ops.beyond.places import pooled_places
 from wengert.ops.beyond.pooling import taken, window_argmax, window_sum
 from wengert.ops.conversion import beside
 from wengert.ops.shares import by_float32
@@ -30,13 +31,7 @@ class _Windows(NamedTuple):
 
 
 def _windows(
-    name: str,
-    lengths: Sizes,
-    kernel_size: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    ceil_mode: bool,
+    name: str, lengths: Sizes, kernel_size: Any, stride: Any, padding: Any, dilation: Any
 ) -> _Windows:
     count = len(lengths)
     size = sizes(kernel_size, count, name, "kernel_size", 1)
@@ -50,13 +45,7 @@ def _windows(
             f"padding={padded}, kernel_size={size} and dilation={spread}"
         )
     wide = tuple([n + 2 * p for n, p in zip(lengths, padded, strict=True)])
-    # A last window beyond the end has to begin before it.
-    grown = tuple([n + (s - 1) * bool(ceil_mode) for n, s in zip(wide, steps, strict=True)])
-    counts = window_lengths(grown, size, steps, spread, name)
-    if ceil_mode:
-        axes = zip(counts, steps, lengths, padded, strict=True)
-        counts = tuple([c - ((c - 1) * s >= n + p) for c, s, n, p in axes])
-    return _Windows(size, steps, padded, spread, counts)
+    return _Windows(size, steps, padded, spread, window_lengths(wide, size, steps, spread, name))
 
 
 # -- means ----------------------------------------------------------------------------------------
@@ -69,35 +58,24 @@ def _mean(
     kernel_size: Any,
     stride: Any,
     padding: Any,
-    ceil_mode: bool,
     count_include_pad: bool,
 ) -> Tensor:
     x, batched = examples(input, count, name)
     if x.dtype.narrow:
-        given = (kernel_size, stride, padding, ceil_mode, count_include_pad)
+        given = (kernel_size, stride, padding, count_include_pad)
         return by_float32(partial(_mean, name, count), input, *given)  # type: ignore[no-any-return]
     lengths = tuple(x.shape[2:])
-    size, steps, padded, _, counts = _windows(
-        name, lengths, kernel_size, stride, padding, 1, ceil_mode
-    )
+    size, steps, padded, _, counts = _windows(name, lengths, kernel_size, stride, padding, 1)
     divisor = np.asarray(math.prod(size))
-    if any(padded) or ceil_mode:
+    if any(padded) and not count_include_pad:
         divisor = np.ones((1,) * count)
         for axis, (n, c, k, s, p) in enumerate(
             zip(lengths, counts, size, steps, padded, strict=True)
         ):
             start = np.arange(c) * s - p
-            # With the padding, but not with what a last window has beyond it.
-            if count_include_pad:
-                own = np.minimum(start + k, n + p) - start
-            else:
-                own = np.minimum(start + k, n) - np.maximum(start, 0)
+            own = np.minimum(start + k, n) - np.maximum(start, 0)
             divisor = divisor * own.reshape([-1 if i == axis else 1 for i in range(count)])
-    ends = [
-        max((c - 1) * s + k - n - p, 0)
-        for c, s, k, n, p in zip(counts, steps, size, lengths, padded, strict=True)
-    ]
-    x = pad_with_zeros(x, list(zip(padded, ends, strict=True)))
+    x = pad_with_zeros(x, [(p, p) for p in padded])
     return unbatch(_divide_sums(window_sum(x, size=size, stride=steps), divisor), batched)
 
 
@@ -153,10 +131,11 @@ def _maximum(
     stride: Any,
     padding: Any,
     dilation: Any,
-    ceil_mode: bool,
 ) -> Tensor:
-    x, batched = _real_examples(name, count, input)
-    found = _windows(name, tuple(x.shape[2:]), kernel_size, stride, padding, dilation, ceil_mode)
+    x, batched = examples(input, count, name)
+    if x.dtype.complex:
+        raise TypeError(f"{name} takes real numbers, and complex ones have no order")
+    found = _windows(name, tuple(x.shape[2:]), kernel_size, stride, padding, dilation)
     options = (found.size, found.stride, found.padding, found.dilation)
     if any(found.padding) and any(
         (p.high < p.low).any() for p in pooled_places(tuple(x.shape[2:]), found.counts, options)
@@ -165,34 +144,24 @@ def _maximum(
             f"{name}: a window of kernel_size={found.size} and dilation={found.dilation} has no "
             f"element of the input of shape {tuple(x.shape)}, but padding alone"
         )
-    return _choose_largest(x, found.counts, options, batched)
-
-
-def _real_examples(name: str, count: int, input: Any) -> tuple[Tensor, bool]:
-    x, batched = examples(input, count, name)
-    if x.dtype.complex:
-        raise TypeError(f"{name} takes real numbers, and complex ones have no order")
-    return x, batched
-
-
-def _choose_largest(x: Tensor, counts: Sizes, options: Options, batched: bool) -> Tensor:
-    """The largest elements of windows."""
-    lead = tuple(x.shape[:2])
+    lead, counts = tuple(x.shape[:2]), found.counts
     where = window_argmax(x, counts=counts, options=options)
     rows = ops.reshape(x, (*lead, math.prod(x.shape[2:])))
-    found = ops.take_along_axis(rows, ops.reshape(where, (*lead, math.prod(counts))), axis=2)
-    return unbatch(ops.reshape(found, (*lead, *counts)), batched)
+    places = ops.reshape(where, (*lead, math.prod(counts)))
+    largest = ops.take_along_axis(rows, places, axis=2)
+    return unbatch(ops.reshape(largest, (*lead, *counts)), batched)
 
 
 # -- the functions --------------------------------------------------------------------------------
 
 
+@refusing
 def avg_pool1d(
     input: Any,
     kernel_size: _Size,
     stride: _Size | None = None,
     padding: _Size = 0,
-    ceil_mode: bool = False,
+    *,  # in PyTorch's place of this there is ceil_mode
     count_include_pad: bool = True,
 ) -> Tensor:
     """Means of a signal's windows.
@@ -209,16 +178,16 @@ def avg_pool1d(
     >>> wg.nn.functional.avg_pool1d(wg.asarray([[[1.0, 2.0, 3.0, 4.0]]]), 2)
     tensor([[[1.5000, 3.5000]]])
     """
-    options = (kernel_size, stride, padding, ceil_mode, count_include_pad)
-    return _mean("avg_pool1d", 1, input, *options)
+    return _mean("avg_pool1d", 1, input, kernel_size, stride, padding, count_include_pad)
 
 
+@refusing
 def avg_pool2d(
     input: Any,
     kernel_size: _Size,
     stride: _Size | None = None,
     padding: _Size = 0,
-    ceil_mode: bool = False,
+    *,  # in PyTorch's place of this there is ceil_mode
     count_include_pad: bool = True,
 ) -> Tensor:
     """Means of an image's windows.
@@ -232,18 +201,16 @@ def avg_pool2d(
     >>> wg.nn.functional.avg_pool2d(wg.ones((1, 3, 8, 8)), 2, stride=1).shape
     (1, 3, 7, 7)
     """
-    options = (kernel_size, stride, padding, ceil_mode, count_include_pad)
-    return _mean("avg_pool2d", 2, input, *options)
+    return _mean("avg_pool2d", 2, input, kernel_size, stride, padding, count_include_pad)
 
 
+@refusing
 def max_pool1d(
     input: Any,
     kernel_size: _Size,
     stride: _Size | None = None,
     padding: _Size = 0,
     dilation: _Size = 1,
-    *,  # in PyTorch's class return_indices comes first
-    ceil_mode: bool = False,
 ) -> Tensor:
     """Maxima of a signal's windows.
 
@@ -257,17 +224,16 @@ def max_pool1d(
     >>> wg.nn.functional.max_pool1d(wg.asarray([[[1.0, 5.0, 3.0, 4.0]]]), 2)
     tensor([[[5., 4.]]])
     """
-    return _maximum("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode)
+    return _maximum("max_pool1d", 1, input, kernel_size, stride, padding, dilation)
 
 
+@refusing
 def max_pool2d(
     input: Any,
     kernel_size: _Size,
     stride: _Size | None = None,
     padding: _Size = 0,
     dilation: _Size = 1,
-    *,  # in PyTorch's class return_indices comes first
-    ceil_mode: bool = False,
 ) -> Tensor:
     """Maxima of an image's windows.
 
@@ -280,7 +246,7 @@ def max_pool2d(
     >>> wg.nn.functional.max_pool2d(wg.ones((1, 3, 8, 8)), 2).shape
     (1, 3, 4, 4)
     """
-    return _maximum("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode)
+    return _maximum("max_pool2d", 2, input, kernel_size, stride, padding, dilation)
 
 
 def adaptive_avg_pool1d(input: Any, output_size: _Size) -> Tensor:
@@ -309,19 +275,3 @@ def adaptive_avg_pool2d(input: Any, output_size: _Size | tuple[int | None, ...] 
     (1, 3, 2, 2)
     """
     return _adaptive_mean("adaptive_avg_pool2d", 2, input, output_size)
-
-
-def adaptive_max_pool2d(input: Any, output_size: _Size | tuple[int | None, ...] | None) -> Tensor:
-    """Maxima of as many windows of an image as are asked for; see `adaptive_avg_pool2d`.
-
-    Cotangents and errors are those of `max_pool2d`.
-    PyTorch: ``torch.nn.functional.adaptive_max_pool2d``.
-
-    Examples
-    --------
-    >>> wg.nn.functional.adaptive_max_pool2d(wg.ones((1, 3, 7, 5)), (2, None)).shape
-    (1, 3, 2, 5)
-    """
-    x, batched = _real_examples("adaptive_max_pool2d", 2, input)
-    counts = _adaptive_counts("adaptive_max_pool2d", tuple(x.shape[2:]), output_size)
-    return _choose_largest(x, counts, None, batched)

@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 
 from wengert import ops
+from wengert.nn.functional.define import refusing
 from wengert.nn.functional.spatial import sizes
 from wengert.ops.axes import number
 from wengert.ops.conversion import beside
@@ -17,6 +18,7 @@ Interpolation = Literal["nearest", "linear", "bilinear"]
 _AXES = {"nearest": (1, 2, 3), "linear": (1,), "bilinear": (2,)}
 
 
+@refusing
 def interpolate(
     input: Any,
     size: int | tuple[int, ...] | None = None,

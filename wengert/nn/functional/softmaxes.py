@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 from wengert import ops
-from wengert.ops.axes import as_axis, at_axis
 from wengert.ops.special import everyday
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -51,27 +50,3 @@ def log_softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Ten
     tensor([[-1000.,     0.]])
     """
     return _apply_along(everyday.log_softmax, input, dim, dtype)
-
-
-def glu(input: Any, dim: int = -1) -> Tensor:
-    r"""Gated linear unit: the first half of an axis times the sigmoid of the second.
-
-    Dauphin et al., "Language modeling with gated convolutional networks" (2017). Derivatives of
-    :math:`a \sigma(b)`: :math:`\sigma(b)` and :math:`a \sigma(b) (1 - \sigma(b))`. The result is of
-    half of the length along the axis. Raises `RuntimeError` if the length is odd.
-    PyTorch: ``torch.nn.functional.glu``.
-
-    Examples
-    --------
-    >>> wg.nn.functional.glu(wg.asarray([1.0, 2.0, 0.0, 100.0]))  # halves: values and gates
-    tensor([0.5000, 2.0000])
-    """
-    x = wrapped(input)
-    axis = as_axis(dim, x.ndim, "glu")
-    if x.shape[axis] % 2:
-        raise RuntimeError(
-            f"Halving dimension must be even, but dimension {dim} is size {x.shape[axis]}"
-        )
-    half = x.shape[axis] // 2
-    first, second = (x[at_axis(axis, part)] for part in (slice(half), slice(half, None)))
-    return ops.multiply(first, everyday.expit(second))

@@ -32,6 +32,8 @@ _sum: Any = np.add.reduce
 SHORTEST = 96
 #: The shortest rows that are faster one by one than from a buffer, and so long a buffer.
 WIDE = 256
+#: How many rows at most are taken together with one weight for each place, of so many numbers.
+TOGETHER, MANY = 16, 1 << 16
 
 
 class Rows(NamedTuple):
@@ -65,33 +67,43 @@ def _rows(given: Shape, axis: Shape, weight: Shape = ()) -> Rows:
     return Rows(given, given, axis, kept, number, False, weight)
 
 
-def _apply_unbuffered(function: Any, x: Any, column: Any, out: Any) -> Any:
-    """A ufunc of rows and a number for each, which NumPy would copy along a long one."""
+def _apply_unbuffered(function: Any, x: Any, more: Any, out: Any) -> Any:
+    """A ufunc of rows and a number for each, or for each place, which NumPy would copy."""
+    shape, count = x.shape, math.gcd(math.prod(x.shape[:-1]), TOGETHER)
+    if more.shape[-1] > 1 and all(a.flags.c_contiguous for a in (x, out) if a is not None):
+        long = -1, count * shape[-1]
+        x, out = x.reshape(long), None if out is None else out.reshape(long)
+        more = np.concatenate((more.reshape(-1),) * count)
     before = np.setbufsize(WIDE)
     try:
-        return function(x, column, out)
+        return function(x, more, out).reshape(shape)
     finally:
         np.setbufsize(before)
 
 
-def scaled_rows(x: Any, column: Any, *, out: Any = None) -> Any:
-    """``x * column``, one number for each row."""
-    return _apply_unbuffered(_multiply, x, column, out)
+def scaled_rows(x: Any, more: Any, *, out: Any = None) -> Any:
+    """``x * more``, one number for each row, or for each place in a row."""
+    return _apply_unbuffered(_multiply, x, more, out)
 
 
-def shifted_rows(x: Any, column: Any, *, out: Any = None) -> Any:
-    """``x + column``, likewise."""
-    return _apply_unbuffered(_add, x, column, out)
+def shifted_rows(x: Any, more: Any, *, out: Any = None) -> Any:
+    """``x + more``, likewise."""
+    return _apply_unbuffered(_add, x, more, out)
 
 
-def _times(x: Any, column: Any, out: Any = None) -> Any:
-    wide = column.shape[-1] == 1 and x.shape[-1] >= WIDE
-    return scaled_rows(x, column, out=out) if wide else _multiply(x, column, out)
+def _by_rows(x: Any, more: Any) -> Any:
+    """Whether that is faster than from NumPy's buffer."""
+    if more.shape[-1] == 1:
+        return x.shape[-1] >= WIDE
+    return math.prod(x.shape) >= MANY and math.prod(more.shape) == x.shape[-1]
 
 
-def _plus(x: Any, column: Any, out: Any = None) -> Any:
-    wide = column.shape[-1] == 1 and x.shape[-1] >= WIDE
-    return shifted_rows(x, column, out=out) if wide else _add(x, column, out)
+def _times(x: Any, more: Any, out: Any = None) -> Any:
+    return scaled_rows(x, more, out=out) if _by_rows(x, more) else _multiply(x, more, out)
+
+
+def _plus(x: Any, more: Any, out: Any = None) -> Any:
+    return shifted_rows(x, more, out=out) if _by_rows(x, more) else _add(x, more, out)
 
 
 @lru_cache(maxsize=256)

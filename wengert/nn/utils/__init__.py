@@ -2,7 +2,6 @@
 
 from wengert.nn.utils import parametrizations, rnn
 from wengert.nn.utils.clip_grad import clip_grad_norm_, clip_grad_value_, get_total_norm
-from wengert.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
 from wengert.nn.utils.summary import summary
 from wengert.ops.hints import list_public
 
@@ -10,11 +9,9 @@ __all__ = [
     "clip_grad_norm_",
     "clip_grad_value_",
     "get_total_norm",
-    "parameters_to_vector",
     "parametrizations",
     "rnn",
     "summary",
-    "vector_to_parameters",
 ]
 
 list_public(__name__)

@@ -10,12 +10,15 @@ from wengert.nn.functional import normalize
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
 from wengert.ops.axes import as_axis
+from wengert.ops.hints import list_public
 from wengert.ops.linalg import vector_norm
 from wengert.ops.shares import by_float32
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.tensor import Tensor
 
-__all__ = ["remove_parametrizations", "spectral_norm", "weight_norm"]
+__all__ = ["spectral_norm", "weight_norm"]
+
+list_public(__name__)
 
 
 class ParametrizationList(ModuleList[Module]):
@@ -47,23 +50,9 @@ def _computed(name: str) -> property:
         return module.parametrizations[name]()  # type: ignore[no-any-return]
 
     def refuse(module: Any, value: Any) -> None:
-        raise AttributeError(f"{name!r} is computed: call remove_parametrizations first")
+        raise AttributeError(f"{name!r} is computed: change module.parametrizations.{name}")
 
     return property(compute, refuse)
-
-
-def _set_parametrizations(module: Any, lists: dict[str, Any]) -> None:
-    """Let these weights of a module be computed, and no others, by a class of its own."""
-    cls: Any = type(module)
-    if "parametrizations" in vars(module):
-        del module.parametrizations  # another one, since copies have this one
-        cls = cls.__bases__[0]
-    if lists:
-        module.add_module("parametrizations", ModuleDict(lists))
-        space: dict[str, Any] = {name: getattr(cls, name) for name in ("__doc__", "__module__")}
-        space |= {name: _computed(name) for name in lists}
-        cls = type(cls)(f"Parametrized{cls.__name__}", (cls,), space)
-    module.__class__ = cls
 
 
 def _parameter(module: Module, name: str) -> Parameter:
@@ -77,40 +66,19 @@ def _parameter(module: Module, name: str) -> Parameter:
 
 
 def _compute(module: Module, name: str, norm: Module, *parts: Tensor) -> Module:
-    """Let a module's parameter be computed in each use, of itself or of parts."""
+    """Let a module's parameter be computed in each use, of itself or of parts, by its own class."""
     norm.train(module.training)
-    made = ParametrizationList(norm, _parameter(module, name), *parts)
+    lists = {name: ParametrizationList(norm, _parameter(module, name), *parts)}
     delattr(module, name)
-    lists: Any = vars(module).get("parametrizations", {})
-    _set_parametrizations(module, {**dict(lists.items()), name: made})
-    return module
-
-
-def remove_parametrizations(module: Module, tensor_name: str) -> Module:
-    """Make a computed weight a parameter again, with the value that it has.
-
-    Raises `ValueError` if the weight is not computed.
-
-    Examples
-    --------
-    >>> from wengert.nn.utils.parametrizations import remove_parametrizations, weight_norm
-    >>> layer = weight_norm(wg.nn.Linear(2, 2))
-    >>> [name for name, _ in remove_parametrizations(layer, "weight").named_parameters()]
-    ['bias', 'weight']
-    """
-    found = _find_parametrization(module, tensor_name)
-    if found is None:
-        raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
-    with no_grad():
-        value = found()
-    first, *others = found.parameters(recurse=False)
-    if others:
-        first = Parameter(value, requires_grad=first.requires_grad)
-    else:
-        first._array = value._array
-    lists: Any = vars(module)["parametrizations"]
-    _set_parametrizations(module, {k: one for k, one in lists.items() if k != tensor_name})
-    module.register_parameter(tensor_name, first)
+    cls: Any = type(module)
+    if "parametrizations" in vars(module):
+        lists = dict(vars(module)["parametrizations"].items()) | lists
+        delattr(module, "parametrizations")  # another one, since copies have this one
+        cls = cls.__bases__[0]
+    module.add_module("parametrizations", ModuleDict(lists))
+    space: dict[str, Any] = {name: getattr(cls, name) for name in ("__doc__", "__module__")}
+    space |= {name: _computed(name) for name in lists}
+    module.__class__ = type(cls)(f"Parametrized{cls.__name__}", (cls,), space)
     return module
 
 

@@ -7,19 +7,18 @@ import numpy as np
 
 from wengert import ops
 from wengert.ops.conversion import beside
+from wengert.ops.hints import list_public
 from wengert.tape.tensor import Tensor, wrapped
 
 __all__ = [
     "PackedSequence",
     "pack_padded_sequence",
-    "pack_sequence",
     "pad_packed_sequence",
     "pad_sequence",
 ]
 
 
-def __dir__() -> list[str]:
-    return __all__
+list_public(__name__)
 
 
 class PackedSequence(NamedTuple):
@@ -31,7 +30,7 @@ class PackedSequence(NamedTuple):
 
     Examples
     --------
-    >>> packed = wg.nn.utils.rnn.pack_sequence([wg.ones(3), wg.zeros(1)])
+    >>> packed = wg.nn.utils.rnn.pack_padded_sequence(wg.ones((3, 2, 1)), [3, 1])
     >>> packed.batch_sizes
     (2, 1, 1)
     """
@@ -110,18 +109,6 @@ def pack_padded_sequence(
     return PackedSequence(ops.take(rows, beside(x, places), axis=0), sizes, *both)
 
 
-def pack_sequence(sequences: Sequence[Any], enforce_sorted: bool = True) -> PackedSequence:
-    """Pack Tensors of different lengths, as by `pack_padded_sequence`.
-
-    Examples
-    --------
-    >>> wg.nn.utils.rnn.pack_sequence([wg.tensor([1.0, 2.0]), wg.tensor([3.0])]).data
-    tensor([1., 3., 2.])
-    """
-    lengths = [wrapped(x).shape[0] for x in sequences]
-    return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
-
-
 def pad_packed_sequence(
     sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0
 ) -> tuple[Tensor, Tensor]:
@@ -130,7 +117,7 @@ def pad_packed_sequence(
     Examples
     --------
     >>> rnn = wg.nn.utils.rnn
-    >>> rnn.pad_packed_sequence(rnn.pack_sequence([wg.ones(2), wg.ones(1)]), batch_first=True)
+    >>> rnn.pad_packed_sequence(rnn.pack_padded_sequence(wg.ones((2, 2)), [2, 1]))
     (tensor([[1., 1.],
             [1., 0.]]), tensor([2, 1]))
     """

@@ -54,14 +54,9 @@ def _log1p(xp: Any, z: Any) -> Any:
     return xp.astype(size, z.dtype) + xp.astype(angle, z.dtype) * 1j
 
 
-def _tail(xp: Any, x: Any) -> Any:
-    """The excess of ``softplus(x)`` over ``max(x, 0)``, an even function."""
-    return xp.log1p(xp.exp(-xp.abs(x)))
-
-
 def _softplus_composite(xp: Any, x: Any) -> Any:
     if not is_complex(x):
-        return xp.maximum(x, 0) + _tail(xp, x)
+        return xp.maximum(x, 0) + xp.log1p(xp.exp(-xp.abs(x)))
     right = xp.real(x) >= 0
     small = _log1p(xp, xp.exp(xp.where(right, -x, x)))
     value = xp.where(right, x, 0) + small
@@ -70,13 +65,10 @@ def _softplus_composite(xp: Any, x: Any) -> Any:
     return value - xp.astype(turns, x.dtype) * (2j * math.pi)
 
 
-def _log_expit_composite(xp: Any, x: Any) -> Any:
-    if not is_complex(x):
-        return xp.minimum(x, 0) - _tail(xp, x)
-    return -_softplus_composite(xp, -x)
-
-
-@elementwise(composite=_log_expit_composite, x=lambda xp, g, x: g * xp.conj(xp.expit(-x)))
+@elementwise(
+    composite=lambda xp, x: 0 - xp.softplus(-x),  # with no sign of zero
+    x=lambda xp, g, x: g * xp.conj(xp.expit(-x)),
+)
 def log_expit(x: Any, /) -> Tensor:
     r"""Logarithm of the logistic sigmoid, :math:`\log \sigma(x) = -\log(1 + e^{-x})`.
 

@@ -17,9 +17,7 @@ def cdist(XA: Any, XB: Any, metric: str = "euclidean") -> Tensor:
     """Distances; that of equal points has the derivative 0."""
     x, y = inexact(XA, XB)
     if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[1]:
-        raise ValueError(
-            f"cdist: points are rows, of as many columns, and not {x.shape}, {y.shape}"
-        )
+        raise ValueError("cdist: points are rows, of as many columns")
     if metric not in _METRICS:
         raise NotImplementedError(f"cdist: of Tensors metric= is one of {[*_METRICS]}")
     return _METRICS[metric](x[:, None, :] - y)

@@ -18,7 +18,11 @@ PIECES: list[Piece] = [
     Piece(
         "flag of numpy given", "h = h if a$ else -h", argument=("np.bool_(True)", "np.bool_(False)")
     ),
-    Piece("array given, computed", "h = h + wg.asarray(np.sin(a$) * 2 + a$[0])", argument=ARRAYS),
+    Piece(
+        "array given, computed",
+        "h = h + wg.sin(wg.asarray(a$)) * 2 + wg.asarray(a$)[0]",
+        argument=ARRAYS,
+    ),
     Piece(
         "list given",
         "for t in a$:\n    h = h * t",

@@ -65,7 +65,7 @@ PIECES: list[Piece] = [
     ),
     Piece(
         "arrays alone",
-        "h = h * wg.asarray(np.sin(@a) + @a[1] * @a[0])",
+        "h = h * (wg.sin(wg.asarray(@a)) + wg.asarray(@a)[1] * wg.asarray(@a)[0])",
         {"a": ARRAYS},
         changes=("@a *= 0.5", "@a[0] = 3.0", "@a = @a + 1"),
     ),
@@ -193,7 +193,7 @@ PIECES: list[Piece] = [
         "h = wg.checkpoint(@m, h)",
         {
             "m": (
-                "wg.nn.Sequential(wg.nn.Linear(4, 4), wg.nn.Dropout(0.5), wg.nn.Tanh())",
+                "wg.nn.Sequential(wg.nn.Linear(4, 4), wg.nn.Tanh())",
                 "wg.nn.Linear(4, 4)",
                 "lambda h: wg.sin(h) * 2.0",
             )

@@ -76,7 +76,7 @@ PIECES: list[Piece] = [
     Piece("copied outside", "h = @m(h)", {"m": MODULES}, changes=("@m = copy.deepcopy(@m)",)),
     Piece(
         "parameters as a vector",
-        "v = wg.nn.utils.parameters_to_vector(@m.parameters())\nh = h * wg.mean(v)",
+        "v = wg.concat([p.reshape(-1) for p in @m.parameters()])\nh = h * wg.mean(v)",
         {"m": ("wg.nn.Linear(4, 4)",)},
         trains="list(@m.parameters())",
     ),

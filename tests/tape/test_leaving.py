@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.func.operations import operation
 from wengert.tape.grad_mode import following
 
 SCALAR = "Converting a tensor with requires_grad=True to a scalar"
@@ -189,18 +190,14 @@ def test_what_a_custom_rule_computes_is_followed_to_the_next_derivative() -> Non
 
 
 def test_a_function_computes_off_the_tape() -> None:
-    class Square(wg.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            ctx.save_for_backward(x)
-            return wg.asarray(x.item() ** 2, dtype=wg.float64)
+    def square(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return wg.asarray(x.item() ** 2, dtype=wg.float64)
 
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            (x,) = ctx.saved_tensors
-            return g * 2 * x
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * 2 * ctx.saved_tensors[0]
 
-    assert wg.grad(lambda x: Square.apply(x))(3.0) == 6
+    assert wg.grad(operation(square, backward))(3.0) == 6
 
 
 # -- outside of transforms -----------------------------------------------------------------------
@@ -324,17 +321,10 @@ def test_a_refusal_that_a_library_in_c_replaces_is_raised_itself():
         brentq = pytest.importorskip("scipy.optimize").brentq
         return brentq(lambda t: t - p[0], 0.0, 4.0) * p[0]
 
-    class Elements(wg.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, g):
-            elements(g)
+    read = operation(lambda ctx, x: x * 2, lambda ctx, g: elements(g))
 
     def again(p):
-        return wg.sum(wg.grad(lambda x: wg.sum(Elements.apply(x) * x))(p))
+        return wg.sum(wg.grad(lambda x: wg.sum(read(x) * x))(p))
 
     x, wrong = np.ones(2), []
     for function in (elements, callback, again):

@@ -1,4 +1,4 @@
-"""Cotangents of parts of an array: they are added where they belong, in memory of the sweep's own.
+"""Sweeps: parts of an array, whose cotangents are added in memory of their own; several results.
 
 The values are compared with the derivative written out, and nothing that a user can see may be
 written into: seeds, gradients that hooks were given, other gradients, saved values.
@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.func.operations import operation
 from wengert.backends import Backend, namespaces
 from wengert.func import grad, hessian, jacrev
+from wengert.tape.primitive import PRIMITIVES, Primitive
 
 KEYS = {
     "an integer": (2,),
@@ -131,14 +133,6 @@ def test_parts_where_only_some_inputs_are_asked_for():
     np.testing.assert_allclose(g.numpy(), expected, rtol=1e-14)
 
 
-def test_a_graph_that_was_swept_says_so():
-    x = leaf(A)
-    y = x[0]
-    y.backward(wg.ones(4, dtype=wg.float64))
-    with pytest.raises(RuntimeError, match="second time"):
-        y.backward(wg.ones(4, dtype=wg.float64))
-
-
 @pytest.mark.usefixtures("backend")
 def test_derivatives_of_derivatives_of_parts():
     x = leaf(A)
@@ -206,3 +200,56 @@ def test_programs_write_into_no_array_that_they_use_again():
         by_x, by_y = step(wg.tensor(A), wg.tensor(A), z)
         np.testing.assert_array_equal(by_x.numpy()[:2], [2 * z.numpy(), [6] * 4])
         np.testing.assert_array_equal(by_y.numpy()[:2], [2 * z.numpy(), [0] * 4])
+
+
+# -- operations with several results -------------------------------------------------------------
+
+
+def powers(ctx, x):
+    """Square and cube, differentiated by what was returned."""
+    square, cube = x * x, x * x * x
+    ctx.save_for_backward(x, square)
+    return square, cube
+
+
+def slope_of_powers(ctx, g_square, g_cube):
+    x, square = ctx.saved_tensors
+    return g_square * 2 * x + g_cube * 3 * square
+
+
+def test_a_saved_result_adds_to_the_cotangent_of_the_result() -> None:
+    x = wg.asarray(3.0, dtype=wg.float64).requires_grad_()
+    square, cube = operation(powers, slope_of_powers)(x)
+    (first,) = wg.autograd.grad(cube, x, create_graph=True)
+    # x^2 comes in as a result and, by the rule, as what was saved of it.
+    (second,) = wg.autograd.grad(square * first, x)
+    assert first.item() == 27
+    assert second.item() == 4 * 3 * 3**3  # of 3 x^4
+
+
+def test_rules_may_be_told_which_cotangents_are_absent() -> None:
+    seen = []
+
+    def rule(xp, g, x):
+        seen.append([one is None for one in g])
+        return sum(xp.multiply(one, k + 1.0) for k, one in enumerate(g) if one is not None)
+
+    name = "two_multiples"
+    primitive = Primitive(
+        name,
+        ["x"],
+        {"x": rule},
+        linear="together",
+        composite=lambda xp, x: (x, xp.multiply(x, 2.0)),
+        several=True,
+    )
+    try:
+        x = wg.asarray([1.0, 2.0], dtype=wg.float64).requires_grad_()
+        once, twice = primitive.bind(x)
+        (g,) = wg.autograd.grad(twice, x, wg.ones_like(twice), retain_graph=True)
+        np.testing.assert_array_equal(g.numpy(), [2, 2])
+        wg.sum(once + twice).backward()
+        np.testing.assert_array_equal(x.grad.numpy(), [3, 3])
+        assert seen == [[True, False], [False, False]]
+    finally:
+        del PRIMITIVES[name]

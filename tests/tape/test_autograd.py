@@ -1,9 +1,18 @@
 """backward and grad: accumulation, retained graphs, errors that change nothing."""
 
+import gc
+import weakref
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import wengert as wg
+from tests.func.operations import operation
+from tests.ops.cases import examples
 
 pytestmark = pytest.mark.usefixtures("backend")
 
@@ -39,13 +48,6 @@ def test_broadcast_operands_get_gradients_of_their_own_shape_and_dtype():
     np.testing.assert_array_equal(y.grad.numpy(), np.full((2, 1, 4), 3.0))
 
 
-def test_a_real_operand_of_a_complex_product_gets_a_real_gradient():
-    x = leaf(2.0)
-    z = wg.tensor([1 + 3j], dtype=wg.complex128)
-    wg.real(x * z).sum().backward()
-    assert x.grad.dtype == wg.float64 and x.grad.item() == 1.0
-
-
 def test_gradients_do_not_share_memory_with_each_other_or_with_the_seed(backend):
     x, y = leaf(1.0, 2.0), leaf(3.0, 4.0)
     seed = wg.ones(2, dtype=wg.float64)
@@ -60,14 +62,6 @@ def test_gradients_do_not_share_memory_with_each_other_or_with_the_seed(backend)
         np.testing.assert_array_equal(z.grad.numpy(), [5.0, 1.0])
 
 
-def test_grad_returns_and_leaves_grad_alone():
-    x, y = leaf(2.0), leaf(3.0)
-    z = x * x * y
-    gx, gy = wg.autograd.grad(z, [x, y])
-    assert (gx.item(), gy.item()) == (12.0, 4.0)
-    assert x.grad is None and y.grad is None
-
-
 def test_grad_of_an_intermediate_and_of_the_output_itself():
     x = leaf(2.0)
     y = x * x
@@ -79,18 +73,9 @@ def test_grad_of_an_intermediate_and_of_the_output_itself():
 def test_grad_runs_only_what_lies_between():
     calls = []
 
-    class Probe(wg.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 1
-
-        @staticmethod
-        def backward(ctx, g):
-            calls.append(g)
-            return g
-
+    probe = operation(lambda ctx, x: x * 1, lambda ctx, g: (calls.append(g), g)[1])
     x, w = leaf(2.0), leaf(3.0)
-    loss = x * Probe.apply(w)
+    loss = x * probe(w)
     wg.autograd.grad(loss, x, retain_graph=True)
     assert calls == []
     wg.autograd.grad(loss, w)
@@ -120,22 +105,6 @@ def test_several_outputs_sum():
     x = leaf(2.0)
     wg.autograd.backward([x * 3, x * x], [None, wg.tensor([10.0], dtype=wg.float64)])
     assert x.grad.item() == 43.0
-
-
-def test_create_graph_gives_derivatives_of_any_order():
-    x = leaf(2.0)
-    y = x**5
-    for expected in (80.0, 160.0, 240.0, 240.0, 120.0):
-        (y,) = wg.autograd.grad(y, x, create_graph=True)
-        assert y.item() == pytest.approx(expected)
-
-
-def test_create_graph_records_inside_no_grad_too():
-    x = leaf(3.0)
-    y = x * x
-    with wg.no_grad():
-        (g,) = wg.autograd.grad(y, x, create_graph=True)
-    assert g.requires_grad
 
 
 @pytest.mark.parametrize("gradient", [None, 1.0, [1.0, 1.0]])
@@ -264,3 +233,206 @@ def test_only_rules_on_the_way_to_what_is_asked_for_run(create_graph):
     out = wg.sum(x * wg.nextafter(y, 2 * y))  # which has no derivative
     (gradient,) = wg.autograd.grad(out, x, create_graph=create_graph)
     np.testing.assert_allclose(gradient.detach().numpy(), [0.5, 1.0], rtol=1e-6)
+
+
+# -- flags and dtypes that the backward pass looks at, not the forward pass: as in PyTorch ---------
+
+
+def one(xp: Any, value: Any = 3.0) -> Any:
+    return xp.tensor(value, requires_grad=True)
+
+
+def frozen(xp: Any, steps: Any, end: str) -> Any:
+    """What a program gives in which a leaf is frozen, unfrozen, used and given hooks."""
+    x, w, seen = one(xp, 2.0), one(xp), []
+    y = x * 0.5
+    for step in steps:
+        if step == "use":
+            y = y + x * w * w
+        elif step == "use later":
+            y = y + w.detach() * w
+        elif step in ("freeze", "unfreeze"):
+            w.requires_grad_(step == "unfreeze")
+        elif step == "gradient":
+            w.grad = xp.tensor(5.0)
+        elif step == "hook" and w.requires_grad:
+            w.register_hook(lambda g: (seen.append(g.item()), g * 10)[1])
+        elif step == "hook of the sum" and w.requires_grad:
+            w.register_post_accumulate_grad_hook(lambda w: seen.append(w.grad))
+    if end == "freeze in the sweep":
+        y.register_hook(lambda g: w.requires_grad_(False) and None)
+    if end in ("backward", "freeze in the sweep"):
+        y.backward()
+    else:
+        (g,) = xp.autograd.grad(y * x, [x], create_graph=end == "twice")
+        seen.append(g.item())
+        if end == "twice":
+            g.backward()
+            del seen[1:]  # PyTorch's hooks see less where the leaf was frozen after its use
+    return plain([seen, x.grad, w.grad, y.requires_grad])
+
+
+STEPS = ["use", "use later", "freeze", "unfreeze", "gradient", "hook", "hook of the sum"]
+ENDS = ["backward", "grad", "twice", "freeze in the sweep"]
+
+
+def plain(found: Any) -> Any:
+    """Numbers in the place of both libraries' Tensors."""
+    if isinstance(found, list):
+        return [plain(x) for x in found]
+    return found.item() if hasattr(found, "item") else found
+
+
+@pytest.mark.oracle
+def test_frozen_leaves_are_as_pytorchs() -> None:
+    torch = pytest.importorskip("torch")
+
+    @settings(max_examples=examples(200))
+    @given(st.lists(st.sampled_from(STEPS), max_size=9), st.sampled_from(ENDS))
+    def check(steps: Any, end: str) -> None:
+        assert frozen(wg, steps, end) == frozen(torch, steps, end)
+
+    check()
+
+
+def test_without_pytorch(backend: Any) -> None:
+    """What the comparison says, on every backend."""
+    assert frozen(wg, ["use", "freeze"], "backward") == [[], 9.5, None, True]
+    assert frozen(wg, ["use", "freeze", "use", "unfreeze", "use", "hook"], "backward") == [
+        [24.0],
+        27.5,
+        240.0,
+        True,
+    ]
+    w = one(wg)  # values, not storage: nothing that is saved is spoilt here
+    y = w * w
+    w.requires_grad_(False)
+    w += 1
+    y.backward()
+    w.requires_grad_(True)
+    (w * w).backward()
+    assert w.grad.item() == 8.0
+
+
+@pytest.mark.parametrize("call", ["backward", "grad"])
+def test_frozen_inputs_are_errors(call: str) -> None:
+    w = one(wg)
+    y = w * w
+    w.requires_grad_(False)
+    with pytest.raises(RuntimeError, match="does not require grad"):
+        y.backward(inputs=[w]) if call == "backward" else wg.autograd.grad(y, [w])
+    with pytest.raises(RuntimeError, match="doesn't require grad"):
+        w.register_hook(lambda g: g)
+
+
+def test_nothing_is_kept_of_frozen_leaves() -> None:
+    w = one(wg)
+    w.register_hook(lambda g: g)
+    y = w * 2
+    w.requires_grad_(False)
+    place = weakref.ref(y.grad_fn.next_functions[0][0])
+    gc.disable()
+    try:
+        del y, w
+        assert place() is None
+    finally:
+        gc.enable()
+
+
+def test_a_leaf_of_another_dtype_has_another_place() -> None:
+    model = wg.nn.Linear(1, 1)
+    before = model.weight * 2
+    model.requires_grad_(False)
+    model.to(wg.float64)
+    model.requires_grad_(True)
+    before.sum().backward()
+    assert model.weight.grad is None
+    (model.weight * 3).sum().backward()
+    assert model.weight.grad.dtype is wg.float64 and model.weight.grad.item() == 3.0
+
+
+def test_a_new_tensor_does_not_take_a_frozen_ones_place() -> None:
+    kept = []
+    for _ in range(50):  # identities come again
+        w = one(wg)
+        kept.append(w * 2)
+        w.requires_grad_(False)
+        del w
+        other = one(wg)
+        kept[-1].backward()
+        assert other.grad is None
+        del other
+
+
+@pytest.mark.parametrize("value", [1 + 2j, [1 + 2j]])
+def test_no_implicit_gradient_of_complex_results(value: Any, backend: Any) -> None:
+    z = wg.tensor(value, requires_grad=True)
+    text = "grad can be implicitly created only for real scalar outputs but got complex64"
+    for differentiate in (
+        lambda: (z * z).backward(),
+        lambda: z.backward(),
+        lambda: wg.autograd.grad(z * z, z),
+        lambda: wg.autograd.backward([wg.sum(wg.abs(z)), z * z], [None, None]),
+    ):
+        with pytest.raises(RuntimeError, match=text):
+            differentiate()
+    assert z.grad is None
+    y = z * z
+    y.backward(wg.ones_like(y))
+    np.testing.assert_allclose(z.grad.numpy(), 2 * np.conj(np.asarray(value)))
+
+
+def test_complex_gradients_of_real_results_are_errors(backend: Any) -> None:
+    """PyTorch's rule, too: the imaginary part would vanish."""
+    x = wg.tensor(2.0, requires_grad=True)
+    g = wg.tensor(1 + 1j)
+    y = x * x
+    with pytest.raises(RuntimeError, match=r"gradient is complex64 .* is float32.*real part"):
+        y.backward(g)
+    with pytest.raises(RuntimeError, match="imaginary part would be lost"):
+        wg.autograd.grad(y, x, g)
+    with pytest.raises(RuntimeError, match="imaginary part would be lost"):
+        y.grad_fn(g)
+    _, pullback = wg.vjp(lambda t: t * t, x)
+    for cotangent in (g, 1 + 1j):
+        with pytest.raises(TypeError, match=r"cotangent is complex.*float32.*real part"):
+            pullback(cotangent)
+
+
+def test_gradients_of_results_of_one_element(backend: Any) -> None:
+    for shape in ((), (1,), (1, 1)):
+        x = wg.asarray(np.full(shape, 3.0))
+        value, gradient = wg.value_and_grad(lambda t: t**2)(x)
+        assert value.shape == gradient.shape == shape
+        assert gradient.item() == 6.0
+        assert wg.grad(lambda t: t**3 * wg.ones((1, 1), dtype=wg.float64))(x).item() == 27.0
+        assert wg.hvp(lambda t: t**3, (x,), (wg.ones_like(x),))[0].item() == 18.0
+        assert wg.grad(lambda t: (t**2, SimpleNamespace()), has_aux=True)(x)[0].item() == 6.0
+    value, gradient = wg.value_and_grad(lambda t: wg.reshape(t, (1,)) ** 2)(3.0)
+    assert (wg.asarray(value).item(), gradient) == (9.0, 6.0)
+
+
+@pytest.mark.parametrize("size", [3, 100_000])
+def test_what_somebody_holds_is_not_added_into(size: int) -> None:
+    """Cotangents are added in place where nothing else refers to them, and only there."""
+    held: list[Any] = []
+
+    class Twice(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            held.append(made := g * 2)
+            return made
+
+    x = wg.tensor(np.ones(size, np.float32), requires_grad=True)
+    seed = wg.tensor(np.ones(size, np.float32))
+    middle = x * 3
+    middle.register_hook(held.append)
+    y = Twice.apply(middle) + middle * middle + middle + Twice.apply(middle)
+    (y + y).backward(seed)
+    assert x.grad.numpy().tolist() == [(4 + 2 * 3 + 1) * 2 * 3.0] * size
+    assert seed.numpy().tolist() == [1.0] * size
+    assert [h.numpy()[0].item() for h in held] == [4.0, 4.0, 22.0]

@@ -257,18 +257,6 @@ def test_a_view_may_go():
     assert warned(change, v) == []
 
 
-def test_a_training_step_by_hand():
-    def program():
-        w = wg.tensor([[1.0, 2.0]], requires_grad=True)
-        for _ in range(2):
-            (wg.ones((3, 2)) @ w.T * w[0]).sum().backward()
-            with wg.no_grad():
-                w -= 0.1 * w.grad
-            w.grad.zero_()
-
-    assert warned(program) == []
-
-
 # -- the warning -----------------------------------------------------------------------------------
 
 
@@ -362,3 +350,42 @@ def test_numpy_memory_is_nobody_elses_tensor():
 
     assert warned(program) == []
     assert host.tolist() == [0.0, 0.0, 0.0]
+
+
+# -- in place: values are shared, storage never is ------------------------------------------------
+
+
+def leaf(*values):
+    return wg.tensor(list(values), dtype=wg.float64, requires_grad=True)
+
+
+def test_in_place_on_a_leaf_is_an_error_outside_no_grad():
+    x = leaf(1.0, 2.0)
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        x += 1
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        x[0] = 5.0
+    np.testing.assert_array_equal(x.detach().numpy(), [1.0, 2.0])
+    assert x.is_leaf
+    with wg.no_grad():
+        x += 1
+        x[0] = 5.0
+    np.testing.assert_array_equal(x.detach().numpy(), [5.0, 3.0])
+    assert x.is_leaf and x.requires_grad
+
+
+def test_what_the_tape_saved_stays():
+    x = leaf(2.0)
+    y = wg.exp(x)
+    z = y * 1.0
+    y += 100.0  # exp saved its result
+    z.backward()
+    assert x.grad.item() == pytest.approx(np.exp(2.0))
+
+
+def test_an_untracked_tensor_becomes_tracked():
+    x, y = leaf(2.0), wg.zeros(1, dtype=wg.float64)
+    y += x * 3
+    assert y.requires_grad and not y.is_leaf
+    y.backward()
+    assert x.grad.item() == 3.0

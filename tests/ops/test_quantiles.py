@@ -1,17 +1,15 @@
-"""Margins, quantiles and unit vectors: values, derivatives, special values and errors."""
+"""Quantiles, and unit vectors: values, derivatives, special values and errors."""
 
 import itertools
 import math
-from typing import get_args
 
 import numpy as np
 import pytest
 from hypothesis import strategies as st
 
 import wengert as wg
-from tests.ops.cases import DTYPES, check_examples, tensor
-from wengert.ops.beyond.padding import Mode
-from wengert.testing import gradcheck, gradgradcheck
+from tests.ops.cases import check_examples, tensor
+from wengert.testing import gradcheck
 from wengert.testing import strategies as ws
 from wengert.testing.problem import values
 
@@ -22,113 +20,6 @@ METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
 def run(backend, strategy, check):
     check_examples(EXAMPLES.get(backend.name, 1), check, strategy)
 
-
-# -- pad -----------------------------------------------------------------------------------------
-
-MODES = get_args(Mode)
-
-
-@st.composite
-def paddings(draw, mode):
-    x = draw(
-        ws.arrays(
-            DTYPES[draw(st.sampled_from(["real", "complex"]))],
-            ws.shapes(min_side=0 if mode == "constant" else 1),
-            elements=ws.reals(-2, 2),
-        )
-    )
-    width = st.integers(0, 5)
-    pair = st.tuples(width, width)
-    choices = [width, pair, st.lists(pair, min_size=x.ndim, max_size=x.ndim)]
-    if x.ndim:
-        choices.append(st.dictionaries(ws.axis(x.ndim), width | pair, max_size=1))
-    return x, draw(st.one_of(choices))
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_pad_of_integers(mode):
-    x = np.asarray([[3, -8, 5, 6], [1, 7, -2, 0]])
-    found = wg.pad(tensor(x), 9, mode)
-    assert found.dtype is wg.int64
-    np.testing.assert_array_equal(values(found), np.pad(x, 9, mode))
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_pad(mode, backend):
-    def check(padding):
-        x, width = padding
-        if x.ndim == 0 and not isinstance(width, int | tuple):
-            width = 0
-        found = wg.pad(tensor(x), width, mode)
-        pairs = width
-        if isinstance(width, dict):  # an error of NumPy's before 2.4
-            pairs = [width.get(i, width.get(i - x.ndim, 0)) for i in range(x.ndim)]
-            pairs = [(n, n) if isinstance(n, int) else n for n in pairs]
-        wanted = np.pad(x, pairs, mode)
-        assert found.dtype == wanted.dtype
-        np.testing.assert_array_equal(values(found), wanted)
-        gradcheck(lambda x: wg.pad(x, width, mode), [tensor(x, True)], fast_mode=True)
-
-    run(backend, paddings(mode), check)
-
-
-@pytest.mark.parametrize(
-    "constants", [2.5, (1, 2.5), [(1, 2), (3, 4)], [[7.0]], ((1,), (2, 3)), (5.0,)], ids=str
-)
-def test_constants(constants, backend):
-    x = np.arange(6.0).reshape(2, 3)
-    found = wg.pad(tensor(x), ((1, 2), (2, 0)), constant_values=constants)
-    plain = ((1, 1), (2, 3)) if constants == ((1,), (2, 3)) else constants
-    np.testing.assert_array_equal(values(found), np.pad(x, ((1, 2), (2, 0)), constant_values=plain))
-
-
-def test_constants_that_are_tensors_have_derivatives(backend):
-    x = tensor(np.ones((2, 2)), True)
-    a, b = tensor(np.asarray(3.0), True), tensor(np.asarray(4.0), True)
-    call = lambda x, a, b: wg.pad(x, 1, constant_values=((a, b), (b, 2.0)))
-    np.testing.assert_array_equal(
-        values(call(x, a, b)), np.pad(np.ones((2, 2)), 1, constant_values=((3, 4), (4, 2)))
-    )
-    gradcheck(call, [x, a, b], fast_mode=backend.name == "dask")
-    ga, gb = wg.autograd.grad(wg.sum(call(x, a, b)), (a, b))
-    # The corners belong to the last axis.
-    assert (float(ga), float(gb)) == (2, 6)
-
-
-@pytest.mark.parametrize("mode", get_args(Mode))
-def test_no_margin_gives_a_new_tensor_also_with_tangents(mode):
-    def check(x):
-        found = wg.pad(x, 0, mode)
-        assert found is not x
-        found += 1.0
-        return x
-
-    x = tensor(np.ones((2, 3)))
-    check(x)
-    wg.jvp(check, (x,), (x,))
-    np.testing.assert_array_equal(values(x), 1.0)
-
-
-def test_pad_errors():
-    x = tensor(np.ones((2, 3)))
-    empty = tensor(np.ones((0, 3)))
-    cases = [
-        (ValueError, "mode is one of", lambda: wg.pad(x, 1, "average")),
-        (ValueError, "can't be negative", lambda: wg.pad(x, -1)),
-        (ValueError, "a pair for each of 2 axes", lambda: wg.pad(x, [(1, 1)] * 3)),
-        (TypeError, "of integers", lambda: wg.pad(x, 1.5)),
-        (ValueError, "no elements to extend", lambda: wg.pad(empty, 1, "edge")),
-        (ValueError, "constant_values is", lambda: wg.pad(x, 1, constant_values=(1, 2, 3))),
-        (TypeError, "does not fit", lambda: wg.pad(x, 1, constant_values=1j)),
-        (ValueError, "axis 2", lambda: wg.pad(x, {2: 1})),
-        (TypeError, "wg.asarray", lambda: wg.pad([1, 2], 1)),
-    ]
-    for error, match, call in cases:
-        with pytest.raises(error, match=match):
-            call()
-
-
-# -- quantiles -----------------------------------------------------------------------------------
 
 LEVELS = st.sampled_from([0.0, 0.1, 0.25, 1 / 3, 0.5, 0.7, 1.0])
 
@@ -191,31 +82,6 @@ def test_quantile_has_pytorchs_derivatives(method):
         )
 
 
-def test_the_level_as_a_tensor(backend):
-    x = np.random.default_rng(0).standard_normal((2, 7))
-    q = np.asarray([[0.1, 0.45], [0.72, 0.9]])
-    inputs = [tensor(x, True), tensor(q, True)]
-    call = lambda x, q: wg.quantile(x, q, axis=1)
-    np.testing.assert_allclose(values(call(*inputs)), np.quantile(x, q, axis=1), rtol=1e-12)
-    gradcheck(call, inputs, fast_mode=True)
-    if backend.name != "dask":  # where each evaluation is a graph
-        gradgradcheck(call, inputs, fast_mode=True)
-    out = wg.quantile(inputs[0], tensor(np.asarray([-0.1, 0.5, 1.1])))
-    assert np.isnan(values(out)).tolist() == [True, False, True]
-
-
-def test_special_values(backend):
-    inf, nan = np.inf, np.nan
-    for x in ([inf, inf], [-inf, -inf, 1.0], [1.0, inf], [nan, 1.0], [inf, inf, inf, nan]):
-        for q, wanted in ((0.0, np.min(x)), (0.5, np.median(x)), (1.0, np.max(x))):
-            np.testing.assert_array_equal(values(wg.quantile(tensor(np.asarray(x)), q)), wanted)
-    x = tensor(np.asarray([inf, inf, 1.0]), True)
-    out = wg.quantile(x, [0.75, 0.0])
-    np.testing.assert_array_equal(values(out), [inf, 1])
-    (g,) = wg.autograd.grad(out, x, wg.ones_like(out))
-    assert np.isfinite(values(g)).all()
-
-
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_quantile_that_is_nan_has_no_finite_derivative(backend):
     x = tensor(np.asarray([[1.0, np.nan, 2.0], [-np.inf, 4.0, np.inf], [3.0, 1.0, 2.0]]), True)
@@ -228,20 +94,6 @@ def test_a_quantile_that_is_nan_has_no_finite_derivative(backend):
         unknown = np.isnan(values(out))
         np.testing.assert_array_equal(np.isnan(values(g)).any(axis=1), unknown)
         np.testing.assert_array_equal(np.isnan(values(t)), unknown)
-
-
-@pytest.mark.parametrize("dtype", ["float16", "float32"])
-def test_quantiles_stay_in_their_precision(dtype, backend):
-    try:
-        backend.raw_dtype(getattr(wg, dtype))
-    except TypeError:
-        pytest.skip(f"{backend.name} has no {dtype}")
-    x = tensor(np.asarray([1, 2, 4], dtype), True)
-    for q in (0.25, [0.3], tensor(np.asarray(0.25))):
-        out = wg.quantile(x, q)
-        assert out.dtype == dtype
-        (g,) = wg.autograd.grad(out, x, wg.ones_like(out))
-        assert g.dtype == dtype
 
 
 def test_quantile_errors():
@@ -261,34 +113,6 @@ def test_quantile_errors():
     for error, match, call in cases:
         with pytest.raises(error, match=match):
             call()
-
-
-# -- unit vectors --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("axis", [-1, 0, 1])
-@pytest.mark.parametrize("dtype", ["int64", "uint8"])
-def test_one_hot(axis, dtype, backend):
-    x = np.asarray([[0, 2, 1], [3, 0, 0]], dtype)
-    found = wg.one_hot(tensor(x), 3, axis=axis)
-    assert found.dtype == wg.get_default_dtype()
-    np.testing.assert_array_equal(values(found), np.moveaxis(np.eye(4, 3)[x], -1, axis))
-    assert wg.one_hot(tensor(x), 2, dtype=wg.int32).dtype == wg.int32
-
-
-def test_one_hot_of_what_is_out_of_range(backend):
-    found = wg.one_hot(tensor(np.asarray([-1, 5, 1])), 2)
-    np.testing.assert_array_equal(values(found), [[0, 0], [0, 0], [0, 1]])
-    assert wg.one_hot(tensor(np.asarray(0)), 0).shape == (0,)
-
-
-def test_one_hot_errors():
-    with pytest.raises(TypeError, match="integer dtype"):
-        wg.one_hot(tensor(np.ones(2)), 3)
-    with pytest.raises(ValueError, match="can't be negative, and is -1"):
-        wg.one_hot(tensor(np.arange(2)), -1)
-    with pytest.raises(IndexError, match="axis 2"):
-        wg.one_hot(tensor(np.arange(2)), 3, axis=2)
 
 
 def test_quantiles_between_equal_infinities_have_the_slopes_of_others(backend) -> None:
@@ -354,3 +178,25 @@ def test_quantiles_beside_one_infinity_have_the_slopes_of_others(backend) -> Non
         np.testing.assert_array_equal(wg.grad(lambda x, q=q: wg.quantile(x, q))(x).numpy(), right)
         level = tensor(np.asarray(q))
         assert wg.grad(lambda q, x=x: wg.quantile(x, q))(level).item() == np.inf
+
+
+# -- unit vectors --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("axis", [-1, 0, 1])
+@pytest.mark.parametrize("dtype", ["int64", "uint8"])
+def test_one_hot(axis, dtype, backend):
+    x = np.asarray([[0, 2, 1], [3, 0, 0]], dtype)
+    found = wg.one_hot(tensor(x), 3, axis=axis)
+    assert found.dtype == wg.get_default_dtype()
+    np.testing.assert_array_equal(values(found), np.moveaxis(np.eye(4, 3)[x], -1, axis))
+    assert wg.one_hot(tensor(x), 2, dtype=wg.int32).dtype == wg.int32
+
+
+def test_one_hot_errors():
+    with pytest.raises(TypeError, match="integer dtype"):
+        wg.one_hot(tensor(np.ones(2)), 3)
+    with pytest.raises(ValueError, match="can't be negative, and is -1"):
+        wg.one_hot(tensor(np.arange(2)), -1)
+    with pytest.raises(IndexError, match="axis 2"):
+        wg.one_hot(tensor(np.arange(2)), 3, axis=2)

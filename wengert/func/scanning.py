@@ -1,0 +1,149 @@
+"""Scans: a step that is repeated along an axis, with a state that each step passes on."""
+
+import math
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from operator import index
+from typing import Any
+
+from wengert import ops
+from wengert.func.arguments import check_function
+from wengert.func.checkpoint import checkpoint as recomputed
+from wengert.func.trees import TreeDef, tree_flatten
+from wengert.tape.tensor import Tensor, with_node, wrapped
+
+#: Runs a scan as one operation while a function is recorded: `wengert.compiler.capture.looping`.
+looping: ContextVar[Callable[..., Any] | None] = ContextVar("wengert_looping", default=None)
+
+
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    state: Any,
+    xs: Any = None,
+    length: int | None = None,
+    *,
+    reverse: bool = False,
+    checkpoint: bool | int = False,
+) -> tuple[Any, Any]:
+    """Call ``state, y = f(state, x)`` for each member ``x`` of a first axis.
+
+    It is a Python loop, whose results are stacked. Inside `wengert.compile` the step is recorded
+    once, and the program has a loop. What the step closes over is differentiated, too.
+
+    Raises `ValueError` if there are no steps, if lengths differ, or if structures, shapes or dtypes
+    change from step to step; `TypeError` if ``f`` does not return a pair.
+
+    Parameters
+    ----------
+    f : callable
+        The step, of trees of Tensors.
+    state : tree
+        Of Tensors, arrays or numbers, of the dtypes that steps return.
+    xs : tree, optional
+        Of Tensors or arrays with a first axis of one length.
+    length : int, optional
+        The number of steps, where there are no ``xs``.
+    reverse : bool
+        Whether the loop begins with the last members. Results keep their places.
+    checkpoint : bool or int
+        Whether the backward pass computes steps again, in segments of so many; True stands for the
+        root of their number.
+
+    Returns
+    -------
+    state, ys
+        The last state, and the trees ``y`` of all steps, stacked along a new first axis.
+
+    Examples
+    --------
+    >>> def step(total, x):
+    ...     total = total + x
+    ...     return total, total**2
+    >>> wg.scan(step, 0.0, wg.asarray([1.0, 2.0, 3.0]))
+    (tensor(6.), tensor([ 1.,  9., 36.]))
+    """
+    check_function(f, "scan")
+    leaves, structure = _flat(state)
+    members, rows = _flat(xs)
+    if not all(x.ndim for x in members):
+        raise ValueError("scan: a leaf of xs has no axis; close over what each step takes")
+    lengths = {x.shape[0] for x in members} | ({index(length)} if length is not None else set())
+    if len(lengths) != 1 or min(lengths) < 1:
+        raise ValueError(
+            "scan takes xs with first axes of one length, or a length, which is at least 1, and "
+            f"found {sorted(lengths)}"
+        )
+    (count,) = lengths
+    if reverse:
+        members = [ops.flip(x, axis=0) for x in members]
+    step = _Step(f, structure, rows, leaves)
+    loop = None if checkpoint else looping.get()
+    done = None if loop is None else loop(step, leaves, members, count)
+    if done is None:
+        size = math.isqrt(count - 1) + 1 if checkpoint is True else int(checkpoint)
+        leaves, found = _run(step, leaves, members, count, size)
+        done = leaves, [ops.stack(parts, axis=0) for parts in zip(*found, strict=True)]
+    leaves, ys = done
+    if reverse:
+        ys = [ops.flip(y, axis=0) for y in ys]
+    return structure.unflatten(leaves), step.results.unflatten(ys)
+
+
+def _flat(tree: Any) -> tuple[list[Tensor], TreeDef]:
+    leaves, structure = tree_flatten(tree)
+    return [wrapped(x) if hasattr(x, "dtype") else ops.asarray(x) for x in leaves], structure
+
+
+class _Step:
+    """A step on leaves, whose kinds stay the same."""
+
+    results: TreeDef  # of what each step gives beside the state, once there was one
+
+    def __init__(
+        self, f: Callable[..., Any], state: TreeDef, rows: TreeDef, leaves: Sequence[Tensor]
+    ) -> None:
+        self.f, self.state, self.rows = f, state, rows
+        self.known = {"the state": (state, _kinds(leaves))}
+
+    def __call__(
+        self, leaves: Sequence[Tensor], members: Sequence[Tensor]
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        # New Tensors, which a step may change in place.
+        state = self.state.unflatten([with_node(x._array, x._node) for x in leaves])
+        returned = self.f(state, self.rows.unflatten(members))
+        if not isinstance(returned, tuple) or len(returned) != 2:
+            what = type(returned).__name__
+            raise TypeError(f"the step of a scan should return a pair (state, y), not a {what}")
+        found = []
+        for name, tree in zip(("the state", "y"), returned, strict=True):
+            leaves, structure = _flat(tree)
+            now = structure, _kinds(leaves)
+            if now != (known := self.known.setdefault(name, now)):
+                raise ValueError(
+                    f"scan: {name} of a step is {now[0]} with {now[1]}, and {known[0]} with "
+                    f"{known[1]} before it. It has one structure, and leaves of one shape and "
+                    "dtype: begin with such a state (wg.astype, wg.broadcast_to)"
+                )
+            found.append(leaves)
+        self.results = structure
+        return found[0], found[1]
+
+
+def _kinds(leaves: Sequence[Tensor]) -> list[str]:
+    return [f"{x.dtype.name}{list(x.shape)}" for x in leaves]
+
+
+def _run(step: Any, state: Any, xs: Sequence[Tensor], count: int, size: int = 0) -> Any:
+    """The last state and the results of all steps, in checkpoints of some size, if not 0."""
+    found: list[list[Tensor]] = []
+    if size:
+        for at in range(0, count, size):
+            parts = [x[at : at + size, ...] for x in xs]
+            state, more = recomputed(_run, step, state, parts, min(size, count - at))
+            found += more
+        return state, found
+    rows = [*zip(*[ops.unstack(x, axis=0) for x in xs], strict=True)] or [()] * count
+    for members in rows:
+        state, y = step(state, members)
+        found.append(y)
+    return state, found
