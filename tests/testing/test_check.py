@@ -312,7 +312,7 @@ def test_mistakes_at_other_magnitudes_are_found():
     assert not missed
 
 
-RIGHT = {"order": 2, "settings": settings(max_examples=examples(100))}
+RIGHT = {"order": 2, "settings": settings(max_examples=examples(50))}
 
 
 @pytest.mark.slow
