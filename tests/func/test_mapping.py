@@ -142,6 +142,7 @@ def test_transforms_outside(transform: Any) -> None:
     close(transform(each)(double(W)), transform(looped)(double(W)))
 
 
+@pytest.mark.filterwarnings("ignore:.* runs as it is:RuntimeWarning")  # under a gradient
 @pytest.mark.parametrize(
     "transform",
     [

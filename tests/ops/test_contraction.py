@@ -140,11 +140,7 @@ def test_errors():
         (ValueError, "for 2 operands, not 1", lambda: wg.einsum("ij,jk", a)),
         (ValueError, "operand 0 has 2 axes, and its subscripts name 1", lambda: wg.einsum("i", a)),
         (ValueError, "name 3", lambda: wg.einsum("ijk", a)),
-        (
-            ValueError,
-            "label 'i' has length 2 and, in operand 1, 3",
-            lambda: wg.einsum("ij,ik", a, b),
-        ),
+        (ValueError, "'i' has length 2 and, in operand 1, 3", lambda: wg.einsum("ij,ik", a, b)),
         (ValueError, "operand 0 that share the label 'i'", lambda: wg.einsum("ii", a)),
         (ValueError, "'z' of the result is in no operand", lambda: wg.einsum("ij->z", a)),
         (ValueError, "'i' of the result comes twice", lambda: wg.einsum("ij->ii", a)),
@@ -175,5 +171,3 @@ def test_two_operands_with_axes_of_length_1() -> None:
     ):
         found = wg.einsum(text, wg.asarray(a), wg.asarray(b))
         np.testing.assert_allclose(found.numpy(), np.einsum(text, a, b))
-    with pytest.raises(ValueError, match="has length 4 and, in operand 1, 3"):
-        wg.einsum("ij,jk->ik", wg.asarray(y), wg.asarray(y))

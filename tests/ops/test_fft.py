@@ -58,11 +58,9 @@ def test_errors(backend):
     z = tensor(np.ones((2, 3), complex))
     fft = wg.fft
     cases = [
-        (ValueError, "norm is", lambda: fft.fft(x, norm="unitary")),
         (ValueError, "norm is", lambda: fft.hfft(x, norm=None)),
         (ValueError, "length of 1", lambda: fft.fft(x, n=0)),
         (ValueError, "length of 1", lambda: fft.irfft(z[:, :1])),
-        (ValueError, "length of 1", lambda: fft.fft(tensor(np.ones((2, 0))))),
         (IndexError, "axis 2", lambda: fft.fft(x, axis=2)),
         (ValueError, "axis 2", lambda: fft.rfftn(x, axes=(2,))),
         (ValueError, "twice", lambda: fft.fftn(x, axes=(0, -2))),
@@ -74,7 +72,6 @@ def test_errors(backend):
         (TypeError, "real floating dtype, not complex128", lambda: fft.ihfft(z)),
         (TypeError, "floating or complex dtype, not int64", lambda: fft.fft(tensor(np.arange(3)))),
         (TypeError, "wg.asarray", lambda: fft.fft([1.0, 2.0])),
-        (ValueError, "length of 1", lambda: fft.fftfreq(0)),
         (TypeError, "real floating", lambda: fft.rfftfreq(3, dtype=wg.int64)),
     ]
     for error, match, call in cases:
