@@ -65,14 +65,9 @@ class _Writes(Observer):
 class _Scan:
     """A scan that is recorded: its state and members are counted together, the state first.
 
-    Attributes
-    ----------
-    entries, outer : dict of int to Node
-        The nodes of what a step gets, and by number those of what it closes over.
-    varying : set of Value
-        What differs from step to step.
-    known : dict of Value to array
-        What has been an operand: of each run of the loop, or else of one step.
+    ``entries`` are the nodes of what a step gets, ``outer`` by number those of what it closes over,
+    ``varying`` the values that differ from step to step. ``known`` has what has been an operand: of
+    each run of the loop, or else of one step.
     """
 
     def __init__(
