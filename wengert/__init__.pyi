@@ -39,6 +39,7 @@ from wengert.func import hessian as hessian
 from wengert.func import hvp as hvp
 from wengert.func import jacobian as jacobian
 from wengert.func import jvp as jvp
+from wengert.func import scan as scan
 from wengert.func import value_and_grad as value_and_grad
 from wengert.func import vjp as vjp
 from wengert.func import vmap as vmap
