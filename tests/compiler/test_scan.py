@@ -245,7 +245,25 @@ def hooked(w: Any, h: Any, x: Any) -> Any:
     return wg.grad(lambda h: wg.sum(wg.scan(step, 2 * h, x)[1] ** 2))(h)
 
 
-UNROLLED = [written, hooked, drawn, kept, changed, differentiated, twice, forward, mapped, hessian]
+def counted(w: Any, h: Any, x: Any) -> Any:
+    weights = iter((w, 2 * w, 3 * w) * 6)
+    last, _ = wg.scan(lambda h, x: (wg.tanh(h @ next(weights)) + x, None), h, x)
+    return last
+
+
+UNROLLED = [
+    written,
+    counted,
+    hooked,
+    drawn,
+    kept,
+    changed,
+    differentiated,
+    twice,
+    forward,
+    mapped,
+    hessian,
+]
 
 
 @pytest.mark.parametrize("function", UNROLLED, ids=lambda f: f.__name__)

@@ -12,7 +12,7 @@ from wengert.func.checkpoint import checkpoint as recomputed
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.tape.tensor import Tensor, with_node, wrapped
 
-#: Runs a scan as one operation while a function is recorded: `wengert.compiler.capture.looping`.
+#: Runs a scan as one operation while a function is recorded: `wengert.compiler.capture`.
 looping: ContextVar[Callable[..., Any] | None] = ContextVar("wengert_looping", default=None)
 
 

@@ -18,7 +18,7 @@ from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.passes.dead import dead
 from wengert.compiler.passes.loops import Loop
 from wengert.compiler.passes.simplify import simplify
-from wengert.compiler.program import Instruction, Program, Value
+from wengert.compiler.program import Instruction, Program, Value, substitute
 from wengert.interpreters.lifted import Lifted
 from wengert.tape.grad_mode import recording
 from wengert.tape.hooks import has_hooks
@@ -65,14 +65,9 @@ class _Writes(Observer):
 class _Scan:
     """A scan that is recorded: its state and members are counted together, the state first.
 
-    Attributes
-    ----------
-    entries, outer : dict of int to Node
-        The nodes of what a step gets, and by number those of what it closes over.
-    varying : set of Value
-        What differs from step to step.
-    known : dict of Value to array
-        What has been an operand: of each run of the loop, or else of one step.
+    ``entries`` are the nodes of what a step gets, ``outer`` by number those of what it closes over,
+    ``varying`` the values that differ from step to step. ``known`` has what has been an operand: of
+    each run of the loop, or else of one step.
     """
 
     def __init__(
@@ -103,10 +98,21 @@ class _Scan:
 
     def run(self, step: Any) -> tuple[list[Tensor], list[Tensor]]:
         """Record the step, and the loop."""
-        n, trace, start = self.n, self.trace, len(self.trace.instructions)
-        tensors = [with_node(x, self.entries.get(i)) for i, x in enumerate(self.inputs)]
-        with observed_by(_Writes()), trace.noting() as operands:
-            after, ys = step(tensors[:n], tensors[n:])
+        n, trace, start, forms = self.n, self.trace, len(self.trace.instructions), []
+        before = len(trace.constants)
+        for _ in range(2):  # what another step does otherwise, as by a counter, is no loop
+            trace.hidden.update(*[x.results for x in trace.instructions[start:]])
+            del trace.instructions[start:], trace._ticks[start:]
+            tensors = [with_node(x, self.entries.get(i)) for i, x in enumerate(self.inputs)]
+            with observed_by(_Writes()), trace.noting() as operands:
+                after, ys = step(tensors[:n], tensors[n:])
+            steps = trace.instructions[start:]
+            inside: Any = dict.fromkeys([x for each in steps for x in each.results])
+            made = [*trace.constants.items()][before:]
+            inside |= {x: (x.shape, str(x.dtype), np.asarray(y).tobytes()) for x, y in made}
+            forms.append([(x.name, substitute((x.operands, x.parameters), inside)) for x in steps])
+        if forms[0] != forms[1]:
+            raise UnrollError
         results = [*after, *ys]
         self.outs = [self._traced(x._array) for x in results]
         steps = self._cut(start, [operands, self.outs])

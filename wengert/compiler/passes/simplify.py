@@ -14,7 +14,7 @@ from wengert.compiler.passes.forms import fresh, subtract_part
 from wengert.compiler.passes.liveness import escaping
 from wengert.compiler.program import Instruction, Program, Value, substitute
 
-__all__ = ["LARGEST", "Known", "key", "simplify"]
+__all__ = ["LARGEST", "Known", "simplify"]
 
 #: Elements of the largest results that are computed once; larger ones would cost too much memory.
 LARGEST: Final = 1 << 16
@@ -54,7 +54,7 @@ def simplify(program: Program) -> Program:
                     continue
             known.learn(step, facts)
             if step.pure and step.name != "blank":  # which another call writes into
-                first = seen.setdefault(key(step), step)
+                first = seen.setdefault(_key(step), step)
                 if (first is not step and known.merge(step, first)) or known.compute(step):
                     continue
             steps.append(step)
@@ -252,14 +252,14 @@ def _call(
     return Instruction(name, function, operands, parameters, step.results, line=step.line)
 
 
-def key(step: Instruction) -> Hashable:
+def _key(step: Instruction) -> Hashable:
     """Equal for instructions that do the same, and for no others."""
-    made = (step.name, step.function, _part(step.operands), _part(step.parameters))
+    key = (step.name, step.function, _part(step.operands), _part(step.parameters))
     try:
-        hash(made)
+        hash(key)
     except TypeError:  # an unhashable object of the library
         return step
-    return made
+    return key
 
 
 def _part(x: Any) -> Hashable:
