@@ -48,8 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
     for path, line, text in found:
         print(f"{path.relative_to(HERE.parent)}:{line}\n    {text}")
     if not found:
-        print(f"no table has a row of {given.name}", file=sys.stderr)
-        return 1
+        print(f"no table has a row of {given.name}: {', '.join(TABLES)}", file=sys.stderr)
     options = ["-p", "no:xdist", "-rN", "-v", "--no-header", "--tb=short", "--only", given.name]
     backends = ["--wengert-backend=numpy"]
     return int(pytest.main([*options, *backends, *given.options, *(str(HERE / w) for w in WALKS)]))

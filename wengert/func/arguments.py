@@ -122,7 +122,7 @@ class Call:
         return off_tape(x._array, None, tuple(nodes))
 
     def answer(self, tree: Any) -> Any:
-        """Answer with a tree of results: Tensors in the kind of the call, all else as it is.
+        """A tree of results: Tensors, or arrays if the arguments were arrays; all else as it is.
 
         If any argument holds a Tensor, results are Tensors; otherwise raw arrays if any holds one;
         otherwise Python numbers where they have no axes, and raw arrays where they have.

@@ -46,7 +46,7 @@ class Push:
 
     @property
     def aux(self) -> Any:
-        """The function's auxiliary data, in the kind of the call."""
+        """The function's auxiliary output, as arrays if the arguments were arrays."""
         return self.call.answer(self._aux)
 
     @property
@@ -56,7 +56,7 @@ class Push:
         return any(isinstance(x, Tensor) and x._node is not None for x in tensors)
 
     def answer(self, tensors: Sequence[Tensor]) -> Any:
-        """Answer with one Tensor for each result, in the kind of the call."""
+        """One Tensor for each result, or one array if the arguments were arrays."""
         return self.call.answer(self.structure.unflatten(tensors))
 
 

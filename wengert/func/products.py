@@ -149,9 +149,9 @@ def linearize(
     -----
     The pullback of `vjp` is linear in the cotangent. It is recorded once, and the pushforward
     sweeps that record: the transpose of the transpose. No forward rule is used, and each backward
-    is differentiated, which `wengert.autograd.once_differentiable` refuses. Hooks inside take part
-    with their derivative at a cotangent of zero. The answer can be differentiated: with respect to
-    the tangents, to what the primals depend on, and to what the function closed over.
+    is differentiated, which `wengert.autograd.once_differentiable` refuses. Hooks on
+    gradients inside the function are linearised at a zero cotangent. The answer can be
+    differentiated: by the tangents, by what the primals depend on, and by what is closed over.
 
     Examples
     --------

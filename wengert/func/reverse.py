@@ -77,13 +77,13 @@ class Reverse:
 
     @property
     def value(self) -> Any:
-        """What the function returned, in the kind of the call."""
+        """What the function returned, as arrays if the arguments were arrays."""
         released = [self.release(result) for result in self.results]
         return self.call.answer(self.structure.unflatten(released))
 
     @property
     def aux(self) -> Any:
-        """What the function returned beside it, in the kind of the call."""
+        """The auxiliary output of ``has_aux``, as arrays if the arguments were arrays."""
         return self.call.answer(self._aux)
 
     @cached_property
@@ -193,7 +193,7 @@ def grad(
 def grad(
     function: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[P, Any]:
-    r"""Return a function that computes the gradient of one with a real result of one element.
+    r"""Return a function that computes the gradient of a real, scalar-valued function.
 
     Raises `TypeError` if a differentiated argument holds integers, booleans or other objects, or
     the result is no real Tensor; `ValueError` if the result has not one element, or ``argnums``

@@ -175,7 +175,7 @@ def as_numpy(obj: Any) -> Any:
 
 
 def as_storable(name: str, values: Any, dtype: DType) -> Any:
-    """Nested sequences as `as_numpy`, to be stored in a dtype: their integers are Python's.
+    """Nested sequences as an array (`as_numpy`) that fits a dtype.
 
     Raises `OverflowError` for an integer that the dtype does not hold.
     """
