@@ -108,10 +108,6 @@ AGAINST: list[tuple[str, list[np.ndarray], int, Space]] = [
     ("normalize", [IMAGE[0]], 1, {"p": (1.0, 2.0, 3.5, math.inf), "dim": (0, (0, -1))}),
     ("unfold", [IMAGE], 1, {"kernel_size": ((2, 3),)} | WINDOWS),
     ("unfold", [IMAGE[0]], 1, {"kernel_size": ((2, 3),)} | WINDOWS),
-    ("mse_loss", [X, Y], 2, REDUCED_BY),
-    ("l1_loss", [X, Y], 2, REDUCED_BY),
-    ("huber_loss", [X, Y], 2, REDUCED_BY | {"delta": (1.0, 0.4)}),
-    ("smooth_l1_loss", [X, Y], 2, REDUCED_BY | {"beta": (1.0, 0.4, 0.0)}),
     ("binary_cross_entropy", [P, T], 1, OF_CLASSES),
     *(
         ("binary_cross_entropy_with_logits", [x, T], 2, OF_CLASSES | {"pos_weight": (None, W + 1)})
@@ -381,10 +377,6 @@ REDUCED: list[tuple[str, list[np.ndarray], dict[str, Any], float]] = [
     ("binary_cross_entropy", [P, T], {"weight": T}, 12),
     ("binary_cross_entropy_with_logits", [X, T], {}, 12),
     ("binary_cross_entropy_with_logits", [X, T], {"weight": T, "pos_weight": W}, 12),
-    ("mse_loss", [X, Y], {}, 12),
-    ("l1_loss", [X, Y], {}, 12),
-    ("smooth_l1_loss", [X, Y], {"beta": 0.5}, 12),
-    ("huber_loss", [X, Y], {"delta": 0.5}, 12),
 ]
 
 

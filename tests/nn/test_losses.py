@@ -25,6 +25,24 @@ def cosine(x: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndarray:
 
 #: Modules: their inputs, how many of them PyTorch differentiates, their options, their formula.
 LOSSES: dict[str, tuple[list[np.ndarray], int, dict[str, Any], Any]] = {
+    "MSELoss": ([A, B], 2, {}, lambda x, y: (x - y) ** 2),
+    "L1Loss": ([A, B], 2, {}, lambda x, y: abs(x - y)),
+    "HuberLoss": (
+        [A, B],
+        2,
+        {"delta": (1.0, 0.4)},
+        lambda x, y, delta: np.where(
+            abs(x - y) < delta, (x - y) ** 2 / 2, delta * (abs(x - y) - delta / 2)
+        ),
+    ),
+    "SmoothL1Loss": (
+        [A, B],
+        2,
+        {"beta": (0.0, 0.4, 1.0)},
+        lambda x, y, beta: np.where(
+            abs(x - y) < beta, (x - y) ** 2 / 2 / (beta or 1), abs(x - y) - beta / 2
+        ),
+    ),
     "KLDivLoss": (
         [np.log(P), Q],
         2,
@@ -83,7 +101,7 @@ def test_values(backend: Any, name: str, options: dict[str, Any]) -> None:
     else:
         for reduction, value in reduced.items():
             layer = made(nn, name, options | {"reduction": reduction}, wg.asarray)
-            np.testing.assert_allclose(layer(*x).numpy(), value, rtol=1e-5, atol=1e-5)
+            np.testing.assert_allclose(layer(*x).numpy(), value, rtol=1e-9)
 
 
 @pytest.mark.oracle
