@@ -13,7 +13,6 @@ from wengert.nn import functional as F
 
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(4, 3))
-Y = RNG.normal(size=(4, 3))
 P = RNG.uniform(0.05, 0.95, size=(4, 3))
 T = RNG.uniform(size=(4, 3))
 W = RNG.uniform(0.5, 2, size=3)

@@ -62,11 +62,11 @@ Upsample(scale_factor=(2, 1.5), mode="bilinear", align_corners=True)
     ([CELL[:1], CELL, [x[0] for x in CELL]], 3, "LSTMCell(2, 5)  LSTMCell(2, 5, bias=False)"),
     *(
         ([inputs], tracked, "  ".join(
-            f"{name}({', '.join(f'{k}={v!r}' for k, v in zip(space, each, strict=True))}"
-            f"{', reduction=R' * name.endswith('Loss')})"
+            f"{name}({', '.join([*map('{}={!r}'.format, space, each), *more])})"
             for each in itertools.product(*space.values())
         ))
         for name, (inputs, tracked, space, _) in LOSSES.items()
+        for more in [["reduction=R"] * name.endswith("Loss")]
     ),
 ]  # fmt: skip
 ROWS = [
