@@ -168,23 +168,6 @@ def test_the_layer_is_pytorchs(backend: Any, options: dict[str, Any]) -> None:
     check_twins(ours, theirs, inputs, call)
 
 
-def test_a_query_without_keys() -> None:
-    wg.manual_seed(0)
-    layer = nn.MultiheadAttention(E, HEADS)
-    x = wg.asarray(RNG.normal(size=(L, N, E)).astype(np.float32))
-    mask = wg.asarray([[False] * L, [True] * L, [False] * L])
-    out, weights = layer(x, x, x, attn_mask=mask, need_weights=False)
-    assert weights is None
-    bias = np.broadcast_to(values(layer.out_proj.bias), (N, E))
-    np.testing.assert_array_equal(values(out)[1], bias)
-
-
-@pytest.mark.parametrize("name", ["add_bias_kv", "add_zero_attn", "kdim", "vdim"])
-def test_what_it_does_not_take(name: str) -> None:
-    with pytest.raises(TypeError, match=f"MultiheadAttention takes no {name}, .* keys"):
-        nn.MultiheadAttention(4, 2, **{name: 4})
-
-
 def test_a_causal_layer_sees_nothing_of_what_comes() -> None:
     wg.manual_seed(0)
     layer = nn.MultiheadAttention(E, HEADS, batch_first=True)
@@ -201,41 +184,30 @@ def test_a_causal_layer_sees_nothing_of_what_comes() -> None:
         assert (outs[0][:, 2:] != outs[1][:, 2:]).any()
 
 
-ONES = wg.ones
+ONES, ATTEND = wg.ones, F.scaled_dot_product_attention
+
+
+def three(query: Any, key: Any = None, **options: Any) -> Any:
+    key = query if key is None else key
+    return nn.MultiheadAttention(4, 2)(query, key, key, **options)
 
 
 @pytest.mark.parametrize(
     ("call", "error", "says"),
     [
-        (lambda f: f(ONES((3, 2)), ONES((4, 3)), ONES((4, 2))), RuntimeError, "it needs"),
-        (lambda f: f(ONES((3, 2)), ONES((4, 2)), ONES((3, 2))), RuntimeError, "it needs"),
-        (lambda f: f(ONES(3), ONES(3), ONES(3)), RuntimeError, "it needs"),
+        (lambda: ATTEND(ONES((3, 2)), ONES((4, 3)), ONES((4, 2))), RuntimeError, "it needs"),
+        (lambda: ATTEND(ONES((3, 2)), ONES((4, 2)), ONES((3, 2))), RuntimeError, "it needs"),
+        (lambda: ATTEND(ONES(3), ONES(3), ONES(3)), RuntimeError, "it needs"),
         (
-            lambda f: f(ONES((3, 2)), ONES((4, 2), dtype=wg.float64), ONES((4, 2))),
-            RuntimeError,
-            "float32, float64, float32",
+            lambda: ATTEND(ONES((3, 2)), ONES((4, 2), dtype=wg.float64), ONES((4, 2))),
+            *(RuntimeError, "float32, float64, float32"),
         ),
         (
-            lambda f: f(*[ONES((3, 2))] * 3, ONES((3, 3), dtype=wg.bool), is_causal=True),
-            RuntimeError,
-            "not both",
+            lambda: ATTEND(*[ONES((3, 2))] * 3, ONES((3, 3), dtype=wg.bool), is_causal=True),
+            *(RuntimeError, "not both"),
         ),
-        (
-            lambda f: f(*[ONES((3, 2))] * 3, ONES((3, 3), dtype=wg.int64)),
-            RuntimeError,
-            "not of int64",
-        ),
-        (lambda f: f(*[ONES((3, 2))] * 3, dropout_p=2.0), ValueError, "between 0 and 1"),
-    ],
-)
-def test_what_does_not_fit_the_function(call: Any, error: Any, says: str) -> None:
-    with pytest.raises(error, match=says):
-        call(F.scaled_dot_product_attention)
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "says"),
-    [
+        (lambda: ATTEND(*[ONES((3, 2))] * 3, ONES(3, dtype="int64")), RuntimeError, "of int64"),
+        (lambda: ATTEND(*[ONES((3, 2))] * 3, dropout_p=2.0), ValueError, "between 0 and 1"),
         (lambda: nn.MultiheadAttention(5, 2), ValueError, "positive multiple"),
         (lambda: nn.MultiheadAttention(4, 2, dropout=-1), ValueError, "between 0 and 1"),
         (lambda: three(ONES((3, 5))), RuntimeError, "made for 4 features"),
@@ -244,16 +216,18 @@ def test_what_does_not_fit_the_function(call: Any, error: Any, says: str) -> Non
         (lambda: three(ONES((3, 4)), is_causal=True), RuntimeError, "give attn_mask"),
         (lambda: three(ONES((3, 4)), attn_mask=ONES((2, 3))), RuntimeError, r"of \(3, 3\)"),
         (lambda: three(ONES((3, 4)), key_padding_mask=ONES(4)), RuntimeError, r"of \(1, 3\)"),
+        *(
+            (
+                lambda name=name: nn.MultiheadAttention(4, 2, **{name: 4}),
+                *(TypeError, f"MultiheadAttention takes no {name}, .* keys"),
+            )
+            for name in ("add_bias_kv", "add_zero_attn", "kdim", "vdim")
+        ),
     ],
 )
-def test_what_does_not_fit_the_layer(call: Any, error: Any, says: str) -> None:
+def test_what_does_not_fit(call: Any, error: Any, says: str) -> None:
     with pytest.raises(error, match=says):
         call()
-
-
-def three(query: Any, key: Any = None, **options: Any) -> Any:
-    key = query if key is None else key
-    return nn.MultiheadAttention(4, 2)(query, key, key, **options)
 
 
 def test_sample_that_is_wholly_masked(backend: Backend) -> None:

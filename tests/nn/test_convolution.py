@@ -11,7 +11,6 @@ import wengert as wg
 from tests.nn.test_functional import RNG, check_against_torch, values
 from wengert import nn
 from wengert.nn import functional as F
-from wengert.testing import gradcheck, gradgradcheck
 
 few = settings(max_examples=25, deadline=None)
 
@@ -66,23 +65,6 @@ def test_convolutions_are_pytorchs(transposed: bool) -> None:
         )
 
     check()
-
-
-@pytest.mark.oracle
-@pytest.mark.parametrize("name", ["conv2d", "conv_transpose2d"])
-def test_convolutions_of_complex_numbers_are_pytorchs(name: str) -> None:
-    torch = pytest.importorskip("torch")
-    shapes = ((2, 2, 4, 5), (2, 2, 2, 3), (2,))
-    arrays = [RNG.normal(size=shape) + 1j * RNG.normal(size=shape) for shape in shapes]
-    ours = [wg.asarray(a).requires_grad_() for a in arrays]
-    theirs = [torch.tensor(a, requires_grad=True) for a in arrays]
-    y = getattr(F, name)(*ours, stride=2, padding=1)
-    z = getattr(torch.nn.functional, name)(*theirs, stride=2, padding=1)
-    np.testing.assert_allclose(values(y), values(z), rtol=1e-10)
-    (abs(y) ** 2).sum().backward()
-    (abs(z) ** 2).sum().backward()
-    for a, b in zip(ours, theirs, strict=True):
-        np.testing.assert_allclose(values(a.grad), values(b.grad), rtol=1e-10)
 
 
 def by_hand(x: Any, w: Any, b: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
@@ -155,20 +137,6 @@ def test_a_transposed_convolution_is_the_adjoint(
         values(lifted) - values(back) - np.arange(1.0, back.shape[1] + 1).reshape(-1, *[1] * count)
     )
     np.testing.assert_allclose(added, 0, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x, w: F.conv2d(x, w, None, (2, 1), (1, 0), (1, 2), 2),
-        lambda x, w: F.conv_transpose2d(x, w, None, 2, 1, 1, 2),
-    ],
-)
-def test_derivatives_of_convolutions(backend: Any, function: Any) -> None:
-    inputs = [wg.asarray(RNG.normal(size=s)).requires_grad_() for s in ((2, 4, 4, 5), (4, 2, 2, 3))]
-    assert gradcheck(function, inputs, fast_mode=True)
-    if backend.name in ("numpy", "array_api_strict"):
-        assert gradgradcheck(function, inputs, fast_mode=True)
 
 
 @pytest.mark.parametrize("channels", [2, 6])
@@ -250,20 +218,6 @@ def test_what_does_not_fit(call: Any, error: type, text: str) -> None:
 # -- windows as columns, and margins ---------------------------------------------------------------
 
 
-@pytest.mark.oracle
-def test_columns_are_pytorchs() -> None:
-    torch = pytest.importorskip("torch")
-    for shape in ((2, 3, 5, 6), (3, 5, 6)):
-        x = RNG.normal(size=shape)
-        options: dict[str, Any] = {"dilation": (1, 2), "padding": (0, 1), "stride": (2, 1)}
-        check_against_torch(
-            lambda x: F.unfold(x, (2, 3), **options),  # noqa: B023
-            lambda x: torch.nn.functional.unfold(x, (2, 3), **options),  # noqa: B023
-            [x],
-            1,
-        )
-
-
 def test_a_convolution_is_a_product_with_columns(backend: Any) -> None:
     x, w = (wg.asarray(RNG.normal(size=s)) for s in ((2, 3, 5, 6), (4, 3, 2, 3)))
     columns = F.unfold(x, (2, 3), dilation=(1, 2), padding=1)
@@ -321,41 +275,6 @@ def test_margins(backend: Any, widths: Any, mode: str, value: Any) -> None:
 
 
 # -- modules ---------------------------------------------------------------------------------------
-
-MODULES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
-    ("Conv1d", (4, 6, 3), {}),
-    ("Conv1d", (4, 6, 3), {"padding": "same", "dilation": 2}),
-    ("Conv2d", (4, 6, 3), {"bias": False, "stride": 2, "padding": 1}),
-    ("Conv2d", (4, 6, (3, 2)), {"padding": (2, 1), "groups": 2}),
-    ("Conv2d", (4, 6, 4), {"padding": "same"}),
-    ("Conv2d", (4, 6, 2), {"padding": "valid", "dilation": (1, 2)}),
-    ("ConvTranspose1d", (4, 6, 3), {"stride": 2, "output_padding": 1, "padding": 1}),
-    ("ConvTranspose2d", (4, 6, 3), {"groups": 2, "dilation": 2, "bias": False}),
-    ("ConvTranspose2d", (4, 6, (3, 2)), {"stride": (2, 1)}),
-    ("Unfold", (2,), {"padding": 1}),
-    ("ZeroPad2d", ((1, -1, 2, 0),), {}),
-    ("ReflectionPad2d", ((1, 2, 0, 3),), {}),
-]
-
-
-@pytest.mark.oracle
-@pytest.mark.whole
-@pytest.mark.filterwarnings("ignore:Using padding='same'")
-@pytest.mark.parametrize(("name", "args", "options"), MODULES)
-def test_modules_are_pytorchs(name: str, args: Any, options: dict[str, Any]) -> None:
-    torch = pytest.importorskip("torch")
-    theirs = getattr(torch.nn, name)(*args, **options)
-    ours = getattr(nn, name)(*args, **options)
-    assert repr(ours) == repr(theirs)
-    state = theirs.state_dict()
-    assert {k: tuple(v.shape) for k, v in state.items()} == {
-        k: tuple(v.shape) for k, v in ours.state_dict().items()
-    }
-    ours.to(wg.float64)
-    theirs.double()
-    ours.load_state_dict({k: wg.asarray(v.numpy()) for k, v in theirs.state_dict().items()})
-    x = RNG.normal(size=(2, 4, 9) if "1d" in name else (2, 4, 7, 6))
-    check_against_torch(ours, theirs, [x], 1)
 
 
 def test_modules_without_pytorch(backend: Any) -> None:

@@ -1,13 +1,17 @@
-"""Losses by formulas, and what layers tell and show."""
+"""Layers and losses against PyTorch by one table, losses by formulas, what layers show."""
 
+import itertools
 from typing import Any
 
 import numpy as np
 import pytest
 
 import wengert as wg
+from tests.nn.test_losses import LOSSES
+from tests.nn.twins import alike, check_twins
 from tests.ops.spaces import irregular
 from tests.project import stubs
+from tests.walking import lines_of, walk
 from wengert import nn
 from wengert.nn import functional as F
 
@@ -15,6 +19,82 @@ REDUCTIONS = ("none", "mean", "sum")
 WEIGHTS = np.asarray([0.5, 2.0, 3.0])
 X = irregular(4, 3)
 LABELS = np.asarray([2, 0, 1, 2])
+
+RNG = np.random.default_rng(7)
+KINKS = np.resize([0.0, -3, 3, 6, 1, -1, 0.5, -0.5, -0.3, 0.7, 0.3, 0.1], (2, 4, 3, 2))
+P, T = RNG.uniform(0.05, 0.95, (2, 4, 3))
+LINE, IMAGE = RNG.normal(size=(2, 4, 9)), RNG.normal(size=(2, 4, 8, 6))
+PLACES = np.array([[0, 1, 1], [4, 2, 1]])
+CELL = [RNG.normal(size=(3, n)) for n in (2, 5, 5)]
+#: Layers by what they are given, and how much of it is differentiated. R stands for each reduction.
+LAYERS: list[tuple[list[list[np.ndarray]], int, str]] = [
+    ([[X], [X * 40]], 1, """
+ReLU()  SiLU()  Sigmoid()  LogSigmoid()  Tanh()  GELU()  GELU(approximate="tanh")  Identity()
+LeakyReLU(negative_slope=0.2)  ELU(alpha=0.3)  Softplus(beta=2.0)  Softmax(dim=0)
+LogSoftmax(dim=-1)  Linear(3, 2)  Linear(3, 2, bias=False)
+Sequential(Linear(3, 4), Sequential(ReLU(), Dropout(0.0)), Linear(4, 2))
+"""),
+    ([[IMAGE], [KINKS], [KINKS * 40]], 1, "ReLU6()  Hardswish()  SELU()"),
+    ([[X.reshape(2, 2, 3).swapaxes(1, 2)]], 1, "Flatten()  Flatten(start_dim=0, end_dim=1)"),
+    ([[X, LABELS]], 1, """
+CrossEntropyLoss(label_smoothing=0.1, ignore_index=2, reduction=R)
+CrossEntropyLoss(weight=W, reduction=R)  NLLLoss(reduction=R)
+"""),
+    ([[P, T]], 1, """
+BCELoss(reduction=R)  BCEWithLogitsLoss(reduction=R)  BCEWithLogitsLoss(W, pos_weight=W)
+"""),
+    ([[LINE]], 1, """
+Conv1d(4, 6, 3)  Conv1d(4, 6, 3, padding="same", dilation=2)
+ConvTranspose1d(4, 6, 3, stride=2, output_padding=1, padding=1)
+MaxPool1d(2)  AvgPool1d(2, padding=1, count_include_pad=False)  AdaptiveAvgPool1d(3)
+"""),
+    ([[IMAGE]], 1, """
+Conv2d(4, 6, 3, bias=False, stride=2, padding=1)  Conv2d(4, 6, (3, 2), padding=(2, 1), groups=2)
+Conv2d(4, 6, 4, padding="same")  Conv2d(4, 6, 2, padding="valid", dilation=(1, 2))
+ConvTranspose2d(4, 6, 3, groups=2, dilation=2, bias=False)
+ConvTranspose2d(4, 6, (3, 2), stride=(2, 1))  Unfold(2, padding=1)  ZeroPad2d((1, -1, 2, 0))
+ReflectionPad2d((1, 2, 0, 3))  MaxPool2d(3, 2, padding=1, dilation=1)
+AvgPool2d((3, 2), stride=(2, 1))  AdaptiveAvgPool2d((3, None))  Upsample((4, 9))  PixelShuffle(2)
+Upsample(scale_factor=(2, 1.5), mode="bilinear", align_corners=True)
+"""),
+    ([[PLACES]], 0, "Embedding(5, 3)  Embedding(5, 3, 1)  Embedding(5, 3, -1)"),
+    ([CELL[:1], CELL[:2], [x[0] for x in CELL[:2]]], 2, "GRUCell(2, 5)  GRUCell(2, 5, bias=False)"),
+    ([CELL[:1], CELL, [x[0] for x in CELL]], 3, "LSTMCell(2, 5)  LSTMCell(2, 5, bias=False)"),
+    *(
+        ([inputs], tracked, "  ".join(
+            f"{name}({', '.join([*map('{}={!r}'.format, space, each), *more])})"
+            for each in itertools.product(*space.values())
+        ))
+        for name, (inputs, tracked, space, _) in LOSSES.items()
+        for more in [["reduction=R"] * name.endswith("Loss")]
+    ),
+]  # fmt: skip
+ROWS = [
+    (line.partition("(")[0], line, inputs, tracked)
+    for given, tracked, lines in LAYERS
+    for line in lines_of(lines)
+    for inputs in given
+]
+
+
+@pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_layers_are_pytorchs() -> None:
+    """How they read, their states, results, and first and second derivatives."""
+    torch = pytest.importorskip("torch")
+
+    def check(name: str, line: str, inputs: list[np.ndarray], tracked: int) -> None:
+        for reduction in REDUCTIONS if "=R" in line else [""]:
+            ours, theirs = (
+                eval(line, {**vars(lib), "R": reduction, "W": make(WEIGHTS)})
+                for lib, make in ((nn, wg.asarray), (torch.nn, torch.tensor))
+            )
+            alike(ours.to(wg.float64), theirs.double(), reads=name != "AvgPool1d")  # in tuples
+            cell = lambda module, x, *state: module(x, state or None)
+            check_twins(ours, theirs, inputs, cell if name == "LSTMCell" else None, tracked)
+
+    with wg.use_backend("numpy"):
+        walk(ROWS, check, whole=True)
 
 
 @pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "huber_loss", "smooth_l1_loss"])

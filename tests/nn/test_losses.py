@@ -1,8 +1,7 @@
-"""Losses and distances: by formulas on every backend, against PyTorch over their options."""
+"""Losses and distances: by formulas on every backend, and where they are steep."""
 
 import itertools
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,12 @@ import wengert as wg
 from tests.nn.test_functional import check_against_torch, values
 from wengert import nn
 from wengert.nn import functional as F
-from wengert.testing import gradcheck, gradgradcheck
 
 RNG = np.random.default_rng(23)
 A, B = RNG.normal(size=(2, 4, 3))
 P, Q = RNG.dirichlet(np.ones(3), (2, 4))
-SIGNS, ONES = np.sign(RNG.normal(size=(4, 3))), np.sign(RNG.normal(size=4))
+ONES = np.sign(RNG.normal(size=4))
 VARIANCES = RNG.uniform(0.1, 2, (4, 3))
-REDUCTIONS = ("mean", "sum", "none")
 
 
 def cosine(x: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndarray:
@@ -28,6 +25,24 @@ def cosine(x: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndarray:
 
 #: Modules: their inputs, how many of them PyTorch differentiates, their options, their formula.
 LOSSES: dict[str, tuple[list[np.ndarray], int, dict[str, Any], Any]] = {
+    "MSELoss": ([A, B], 2, {}, lambda x, y: (x - y) ** 2),
+    "L1Loss": ([A, B], 2, {}, lambda x, y: abs(x - y)),
+    "HuberLoss": (
+        [A, B],
+        2,
+        {"delta": (1.0, 0.4)},
+        lambda x, y, delta: np.where(
+            abs(x - y) < delta, (x - y) ** 2 / 2, delta * (abs(x - y) - delta / 2)
+        ),
+    ),
+    "SmoothL1Loss": (
+        [A, B],
+        2,
+        {"beta": (0.0, 0.4, 1.0)},
+        lambda x, y, beta: np.where(
+            abs(x - y) < beta, (x - y) ** 2 / 2 / (beta or 1), abs(x - y) - beta / 2
+        ),
+    ),
     "KLDivLoss": (
         [np.log(P), Q],
         2,
@@ -86,42 +101,7 @@ def test_values(backend: Any, name: str, options: dict[str, Any]) -> None:
     else:
         for reduction, value in reduced.items():
             layer = made(nn, name, options | {"reduction": reduction}, wg.asarray)
-            np.testing.assert_allclose(layer(*x).numpy(), value, rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize(("name", "options"), CASES)
-def test_derivatives(backend: Any, name: str, options: dict[str, Any]) -> None:
-    inputs = LOSSES[name][0]
-    x = [wg.asarray(a) for a in inputs]
-    if name != "CosineSimilarity":
-        options = options | {"reduction": "sum"}
-    layer = made(nn, name, options, wg.asarray)
-    # (Of integers, and of signs that conditions compare, there is no derivative.)
-    n = len(x) - (name == "CosineEmbeddingLoss")
-    if name == "GaussianNLLLoss":  # whose derivative is that of no limit
-        n = 2
-    for tensor in x[:n]:
-        tensor.requires_grad = True
-    fast = backend.name != "numpy"
-    assert gradcheck(lambda *given: layer(*given, *x[n:]), x[:n], fast_mode=fast)
-    if backend.name == "numpy":
-        assert gradgradcheck(lambda *given: layer(*given, *x[n:]), x[:n], fast_mode=True)
-
-
-@pytest.mark.oracle
-@pytest.mark.whole
-@pytest.mark.parametrize(("name", "options"), CASES)
-@pytest.mark.parametrize("reduction", REDUCTIONS)
-def test_losses_are_pytorchs(name: str, options: dict[str, Any], reduction: str) -> None:
-    torch = pytest.importorskip("torch")
-    inputs, tracked, _, _ = LOSSES[name]
-    if name.endswith("Loss"):
-        options = options | {"reduction": reduction}
-    a, b = made(nn, name, options, wg.asarray), made(torch.nn, name, options, torch.tensor)
-    assert repr(a) == repr(b)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that the mean of KLDivLoss is none of the batch
-        check_against_torch(a, b, inputs, tracked, rtol=1e-9)
+            np.testing.assert_allclose(layer(*x).numpy(), value, rtol=1e-9)
 
 
 @pytest.mark.oracle
@@ -165,17 +145,6 @@ def test_special_points() -> None:
     assert similar.tolist() == [0, 0] and not np.isnan(zero.grad.numpy()).any()
 
 
-@pytest.mark.parametrize("name", LOSSES)
-def test_compiled_losses_are_those_of_eager_ones(name: str) -> None:
-    inputs, _, space, _ = LOSSES[name]
-    options = {n: values[-1] for n, values in space.items()}
-    layer = made(nn, name, options, wg.asarray)
-    compiled = wg.compile(layer)
-    for _ in range(3):
-        found = compiled(*map(wg.asarray, inputs))
-    np.testing.assert_array_equal(found.numpy(), layer(*map(wg.asarray, inputs)).numpy())
-
-
 def ones(*shape: int) -> Any:
     return wg.ones(shape)
 
@@ -206,13 +175,6 @@ def ones(*shape: int) -> Any:
 def test_what_does_not_fit_is_told(call: Any, message: str) -> None:
     with pytest.raises((ValueError, RuntimeError, TypeError, IndexError), match=message):
         call()
-
-
-def test_probabilities_of_one_example() -> None:
-    logits, target = [0.5, -1.0, 2.0], [0.2, 0.3, 0.5]
-    loss = F.cross_entropy(wg.asarray(logits, dtype="float64"), wg.asarray(target, dtype="float64"))
-    expected = np.log(np.sum(np.exp(logits))) - np.dot(target, logits)  # as they add to 1
-    assert loss.item() == pytest.approx(expected, rel=1e-14)
 
 
 @pytest.mark.filterwarnings("ignore:invalid value|divide by zero:RuntimeWarning")

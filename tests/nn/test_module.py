@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.nn.test_functional import values
 from wengert import nn, optim
 
 
@@ -26,10 +27,6 @@ class Net(nn.Module):
 
 
 NAMES = ["scale", "hidden.weight", "hidden.bias", "out.weight", "out.bias"]
-
-
-def values(tensor: wg.Tensor) -> np.ndarray:
-    return tensor.detach().numpy()
 
 
 def test_parameters_buffers_and_modules_are_found_by_type() -> None:
@@ -394,29 +391,6 @@ def test_module_list() -> None:
     assert len(list(layers.parameters())) == 6
     assert isinstance(layers[1:3], nn.ModuleList)
     assert [name for name, _ in layers[1:3].named_children()] == ["0", "1"]
-
-
-@pytest.mark.oracle
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda nn: nn.Linear(4, 3, bias=False),
-        lambda nn: nn.Sequential(
-            nn.Linear(4, 3), nn.ReLU(), nn.Sequential(nn.Dropout(0.2), nn.Flatten())
-        ),
-        lambda nn: nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 2), nn.ReLU()]),
-        lambda nn: nn.ModuleDict({"a": nn.GELU("tanh"), "b": nn.LeakyReLU(0.2)}),
-        lambda nn: nn.Sequential(
-            nn.ELU(), nn.SiLU(), nn.Sigmoid(), nn.Tanh(), nn.Softmax(dim=1), nn.LogSoftmax(dim=-1)
-        ),
-        lambda nn: nn.Sequential(nn.Softplus(), nn.LogSigmoid(), nn.Identity()),
-        lambda nn: nn.ModuleList([nn.CrossEntropyLoss(), nn.MSELoss(), nn.BCEWithLogitsLoss()]),
-        lambda nn: nn.Sequential(),
-    ],
-)
-def test_repr_is_pytorchs(make: Any) -> None:
-    torch = pytest.importorskip("torch")
-    assert repr(make(nn)) == repr(make(torch.nn))
 
 
 def test_parameter() -> None:

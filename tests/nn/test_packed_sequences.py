@@ -8,7 +8,6 @@ import pytest
 import wengert as wg
 from wengert import nn
 from wengert.nn.utils import rnn
-from wengert.testing import gradcheck
 
 LENGTHS = (2, 5, 1, 5, 3)
 
@@ -95,17 +94,6 @@ def test_layers_run_each_sequence_as_if_it_were_alone(name: str, given: bool) ->
         wg.autograd.grad(sum(sums), leaves), wg.autograd.grad(loss, leaves), strict=True
     ):
         assert_close(one, other)
-
-
-@pytest.mark.parametrize("name", ["gru", "one"])
-def test_derivatives_by_differences(name: str) -> None:
-    layer = LAYERS[name]().double()
-
-    def function(*xs: Any) -> Any:
-        return layer(pack(xs))[0].data
-
-    xs = [x.requires_grad_() for x in batch()]
-    assert gradcheck(function, xs, check_forward_ad=True, fast_mode=True)
 
 
 def test_packed_steps_are_compiled() -> None:

@@ -1,7 +1,6 @@
 """Recurrent networks: the numbers of PyTorch from its parameters, on every backend, compiled."""
 
 import warnings
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -51,26 +50,6 @@ def test_networks_are_pytorchs(backend: Any, name: str, options: dict[str, Any])
         ours,
         theirs,
         [RNG.normal(size=shape), *start],
-        lambda module, x, *state: module(x, tuples(state) if state else None),
-    )
-
-
-@pytest.mark.oracle
-@pytest.mark.parametrize(
-    ("name", "bias", "batched", "given"),
-    list(product(("LSTMCell", "GRUCell"), (True, False), (True, False), (True, False))),
-)
-def test_cells_are_pytorchs(name: str, bias: bool, batched: bool, given: bool) -> None:
-    ours, theirs = twin(name, I, H, bias=bias)
-    lead = (N,) if batched else ()
-    states = 1 + (name == "LSTMCell")
-    inputs = [RNG.normal(size=(*lead, I))]
-    inputs += [RNG.normal(size=(*lead, H)) for _ in range(states * given)]
-    tuples = (lambda h: h) if states == 2 else (lambda h: h[0])
-    check_twins(
-        ours,
-        theirs,
-        inputs,
         lambda module, x, *state: module(x, tuples(state) if state else None),
     )
 
@@ -214,67 +193,6 @@ def test_dropout_of_one_layer_does_nothing(name: str) -> None:
     with pytest.warns(UserWarning, match=text) as caught:
         getattr(nn, name)(2, 3, dropout=0.5)
     assert [one.filename for one in caught] == [__file__]
-
-
-@pytest.mark.sampled
-@pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
-def test_compiled_training_has_the_bits_of_eager_training(name: str) -> None:
-    def trained(compiled: bool) -> list[np.ndarray]:
-        wg.manual_seed(5)
-        rng = np.random.default_rng(0)
-        network = nn.Sequential(getattr(nn, name)(4, 8, num_layers=2), First(), nn.Linear(8, 1))
-        optimizer = wg.optim.Adam(network.parameters(), lr=1e-2)
-
-        def step(x: Any, y: Any) -> Any:
-            optimizer.zero_grad()
-            loss = nn.functional.mse_loss(network(x)[-1], y)
-            loss.backward()
-            optimizer.step()
-            return loss
-
-        run = wg.compile(step) if compiled else step
-        losses = []
-        for _ in range(8):
-            x = wg.asarray(rng.normal(size=(30, 16, 4)).astype(np.float32))
-            losses.append(values(run(x, wg.sum(x, axis=(0, 2))[:, None] / 10)))
-        if compiled:
-            assert run.source
-        return [*losses, *map(values, network.parameters())]
-
-    with wg.use_backend("numpy"):
-        for found, expected in zip(trained(True), trained(False), strict=True):
-            np.testing.assert_array_equal(found, expected)
-
-
-class First(nn.Module):
-    def forward(self, results: Any) -> Any:
-        return results[0]
-
-
-@pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
-def test_gradients_in_batches_and_forward(backend: Any, name: str) -> None:
-    wg.manual_seed(4)
-    network = getattr(nn, name)(I, H, dtype=wg.float64)
-    x = wg.asarray(RNG.normal(size=(T, I)))
-
-    def everything(x: Any) -> Any:
-        """The results and the states after the last step, side by side."""
-        out, state = network(x)
-        return wg.concat([out, *(state if name == "LSTM" else (state,))])
-
-    jacobian = values(wg.func.jacrev(everything)(x))
-    np.testing.assert_allclose(
-        values(wg.func.jacfwd(everything)(x)), jacobian, rtol=1e-9, atol=1e-14
-    )
-    step = 1e-6
-    for t in range(T):
-        for i in range(I):
-            moved = np.zeros((T, I))
-            moved[t, i] = step
-            up, down = everything(x + wg.asarray(moved)), everything(x - wg.asarray(moved))
-            np.testing.assert_allclose(
-                jacobian[..., t, i], values((up - down) / (2 * step)), atol=1e-8
-            )
 
 
 @pytest.mark.parametrize(

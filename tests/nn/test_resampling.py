@@ -179,14 +179,3 @@ def test_modules(name: str, args: Any, options: dict[str, Any], text: str) -> No
         named = {"size": ours.size, "scale_factor": ours.scale_factor, "mode": ours.mode}
         expected = F.interpolate(wg.asarray(x), **named, align_corners=ours.align_corners)
         np.testing.assert_array_equal(values(out), values(expected))
-
-
-@pytest.mark.oracle
-@pytest.mark.whole
-@pytest.mark.parametrize(("name", "args", "options", "text"), MODULES)
-def test_modules_are_pytorchs(name: str, args: Any, options: dict[str, Any], text: str) -> None:
-    torch = pytest.importorskip("torch")
-    ours, x = getattr(nn, name)(*args, **options), RNG.normal(size=(2, 4, 6, 4))
-    theirs = getattr(torch.nn, name)(*args, **options)
-    assert repr(ours) == repr(theirs)
-    check_against_torch(ours, theirs, [x], 1)

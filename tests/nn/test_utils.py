@@ -8,13 +8,9 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.nn.test_functional import values
 from wengert import nn
 from wengert.nn.utils import parametrizations, summary
-
-
-def values(tensor: Any) -> np.ndarray:
-    return np.asarray(tensor.detach().numpy())
-
 
 # -- summary -------------------------------------------------------------------------------------
 

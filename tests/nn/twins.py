@@ -22,10 +22,11 @@ def twin(name: str, *args: Any, **options: Any) -> tuple[Any, Any]:
     return ours, theirs
 
 
-def alike(ours: Any, theirs: Any) -> None:
+def alike(ours: Any, theirs: Any, reads: bool = True) -> None:
     """Give both modules random numbers, one way and back, and compare how they read."""
     torch = pytest.importorskip("torch")
-    assert repr(ours) == repr(theirs).replace("NonDynamicallyQuantizableLinear", "Linear")
+    text = repr(theirs).replace("NonDynamicallyQuantizableLinear", "Linear")
+    assert not reads or repr(ours) == text
     state = theirs.state_dict()
     assert list(ours.state_dict()) == list(state)
     drawn = {key: RNG.normal(size=tuple(value.shape)) * 0.5 for key, value in state.items()}
@@ -39,16 +40,22 @@ def alike(ours: Any, theirs: Any) -> None:
 
 
 def check_twins(
-    ours: Any, theirs: Any, inputs: list[np.ndarray], call: Callable[..., Any] | None = None
+    ours: Any,
+    theirs: Any,
+    inputs: list[np.ndarray],
+    call: Callable[..., Any] | None = None,
+    tracked: int | None = None,
 ) -> None:
     """Compare results, gradients of parameters and inputs, and second derivatives.
 
-    ``call`` is given a module and the inputs, by default as the module is.
+    ``call`` is given a module and the inputs, by default as the module is; the first ``tracked``
+    of the inputs are differentiated, by default all.
     """
     torch = pytest.importorskip("torch")
     call = call or (lambda module, *xs: module(*xs))
-    a = [wg.asarray(x).requires_grad_() for x in inputs]
-    b = [torch.tensor(x, requires_grad=True) for x in inputs]
+    a, b = [wg.asarray(x) for x in inputs], [torch.tensor(x) for x in inputs]
+    for tensor in (*a[:tracked], *b[:tracked]):
+        tensor.requires_grad_()
     found = flat(call(ours, *a))
     # PyTorch's other kernels of attention have no second derivative.
     with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
@@ -61,14 +68,14 @@ def check_twins(
     seeds = [RNG.normal(size=tuple(y.shape)) for y in found]
     once = []
     for library, make, ys, xs, module in (
-        (wg, wg.asarray, found, a, ours),
-        (torch, torch.tensor, expected, b, theirs),
+        (wg, wg.asarray, found, a[:tracked], ours),
+        (torch, torch.tensor, expected, b[:tracked], theirs),
     ):
         loss = sum((y * make(s) + y * y / 2).sum() for y, s in zip(ys, seeds, strict=True))
-        tracked = [*xs, *module.parameters()]
-        gs = library.autograd.grad(loss, tracked, create_graph=True, allow_unused=True)
+        leaves = [*xs, *module.parameters()]
+        gs = library.autograd.grad(loss, leaves, create_graph=True, allow_unused=True)
         total = sum((g * g).sum() for g in gs if g is not None)
-        twice = library.autograd.grad(total, tracked, allow_unused=True)
+        twice = library.autograd.grad(total, leaves, allow_unused=True)
         once.append((gs, twice))
     for ours_, theirs_ in zip(*once, strict=True):
         for g, h in zip(ours_, theirs_, strict=True):

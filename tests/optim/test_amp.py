@@ -109,36 +109,6 @@ def test_what_rounding_took_from_an_old_value_is_not_added_to_a_new_one(
     np.testing.assert_allclose(p.detach().numpy(), 0.05, rtol=1e-3)
 
 
-@pytest.mark.parametrize("compiled", [False, True])
-def test_training_in_half_precision_follows_that_in_single(
-    compiled: bool, backend: Backend
-) -> None:
-    def train(dtype: Any, scaler: Any) -> list[float]:
-        net, (x, y) = model(dtype), data(dtype)
-        optimizer = optim.Adam(net.parameters(), lr=0.02)
-        if dtype is wg.float16:
-            wg.amp.master_weights(optimizer)
-
-        def gradients() -> wg.Tensor:
-            optimizer.zero_grad()
-            loss = loss_of(net, x, y)
-            scaler.scale(loss).backward()
-            return loss
-
-        pass_ = wg.compile(gradients) if compiled else gradients
-        losses = []
-        for _ in range(12):
-            losses.append(pass_().item())
-            scaler.step(optimizer)
-            scaler.update()
-        return losses
-
-    half = train(wg.float16, wg.amp.GradScaler(init_scale=256.0, growth_interval=5))
-    single = train(wg.float32, wg.amp.GradScaler(enabled=False))
-    np.testing.assert_allclose(half, single, rtol=0.02)
-    assert half[-1] < half[0]
-
-
 def test_small_cotangents_survive_by_the_scale() -> None:
     def gradient(scale: float) -> Any:
         p = nn.Parameter(wg.ones(1, dtype=wg.float16))
@@ -294,16 +264,6 @@ def test_errors() -> None:
         told = "the scale" if name == "init_scale" else name
         with pytest.raises(TypeError, match=f"^{told} should be a number .*, and is an"):
             wg.amp.GradScaler(**{name: wg.ones(2)})
-
-
-def test_the_state_has_pytorchs_names() -> None:
-    assert wg.amp.GradScaler(4.0, 3.0, 0.5, 7).state_dict() == {
-        "scale": 4.0,
-        "growth_factor": 3.0,
-        "backoff_factor": 0.5,
-        "growth_interval": 7,
-        "_growth_tracker": 0,
-    }
 
 
 def test_a_loaded_count_beyond_the_interval_does_not_grow_the_scale() -> None:

@@ -114,12 +114,6 @@ def test_an_array_is_no_hyper_parameter():
             optim.SGD([p], lr=lr)
 
 
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_a_module_instead_of_its_parameters(name):
-    with pytest.raises(TypeError, match=rf"{name} takes the parameters.*Linear's parameters\(\)"):
-        getattr(optim, name)(nn.Linear(2, 2))
-
-
 def test_minimizing_a_vector():
     pytest.importorskip("scipy")
     for method in ("BFGS", "nelder-mead", "newton-cg"):

@@ -149,33 +149,23 @@ def test_a_line_search_looks_at_the_least_of_a_parabola_at_once(first: float) ->
     assert weight.item() == points[-1]
 
 
-def test_a_saved_state_goes_on(backend: Any) -> None:
-    starts = [irregular(2, 3), irregular(6)]
+@pytest.mark.parametrize(
+    ("function", "starts"),
+    [(valley, [irregular(2, 3), irregular(6)]), (bowl, [np.asarray(1.5), irregular(3)])],
+    ids=["axes", "beside a number"],
+)
+def test_a_saved_state_goes_on(backend: Any, function: Any, starts: list[Any]) -> None:
     weights = [nn.Parameter(wg.asarray(p)) for p in starts]
     optimiser = optim.LBFGS(weights, line_search_fn="strong_wolfe", max_iter=3)
-    losses = run(optimiser, lambda: valley(wg, weights), 2)
+    losses = run(optimiser, lambda: function(wg, weights), 2)
     assert losses[1] < losses[0]
     again = [nn.Parameter(w.detach()) for w in weights]
     other = optim.LBFGS(again)
     other.load_state_dict(optimiser.state_dict())
-    first = run(optimiser, lambda: valley(wg, weights), 2)
-    second = run(other, lambda: valley(wg, again), 2)
+    first = run(optimiser, lambda: function(wg, weights), 2)
+    second = run(other, lambda: function(wg, again), 2)
     assert first == second
     assert all(w.dtype is wg.float64 and w.backend is backend for w in again)
-
-
-def test_parameters_without_axes(backend: Any) -> None:
-    """Beside others, also where the library's arithmetic makes scalars of them."""
-    starts = [np.asarray(1.5), irregular(3)]
-    weights = [nn.Parameter(wg.asarray(p)) for p in starts]
-    optimiser = optim.LBFGS(weights, line_search_fn="strong_wolfe", max_iter=3)
-    losses = run(optimiser, lambda: bowl(wg, weights), 2)
-    again = [nn.Parameter(w.detach()) for w in weights]
-    other = optim.LBFGS(again)
-    other.load_state_dict(optimiser.state_dict())
-    first = run(optimiser, lambda: bowl(wg, weights), 2)
-    assert first == run(other, lambda: bowl(wg, again), 2)
-    assert sorted([*losses, *first], reverse=True) == [*losses, *first]
 
 
 def test_a_state_is_loaded_beside_parameters_of_no_chosen_device(backend: Any) -> None:

@@ -159,23 +159,6 @@ def test_gradients_whose_squares_overflow_have_their_share_in_the_mean(backend: 
             np.testing.assert_allclose(w.detach().tolist(), np.full(shape, expected), 1e-5, 1e-6)
 
 
-@pytest.mark.parametrize("dtype", [wg.complex64, wg.complex128])
-def test_the_state_of_complex_parameters_is_loaded_as_it_was(dtype: Any) -> None:
-    with wg.use_backend("numpy"):
-        weight = nn.Parameter(wg.asarray([1 + 2j, 3 - 1j], dtype=dtype))
-        optimiser = optim.Adam([weight], amsgrad=True)
-        wg.sum(wg.abs(weight) ** 2).backward()
-        optimiser.step()
-        other = optim.Adam([nn.Parameter(weight.detach())])
-        other.load_state_dict(optimiser.state_dict())
-    before, after = (each.state_dict()["state"][0] for each in (optimiser, other))
-    assert before.keys() == after.keys()
-    for name, value in before.items():
-        if isinstance(value, wg.Tensor):
-            assert after[name].dtype is value.dtype
-            np.testing.assert_array_equal(after[name].numpy(), value.numpy())
-
-
 def test_options_may_be_switched_on_later(backend: Any) -> None:
     """The largest moment begins with that step's, momentum and the mean with zeros."""
     for name, later, kept in (
@@ -347,56 +330,3 @@ def test_bad_input(make: Any, match: str) -> None:
 def test_pytorchs_kernels_are_no_options(name: str, option: str) -> None:
     with pytest.raises(TypeError, match=rf"{name} takes no {option}.*leave it out"):
         getattr(optim, name)([nn.Parameter(wg.ones((2, 2)))], **{option: True})
-
-
-#: What PyTorch's optimisers keep of a parameter with all options in use, and Lion, which it lacks.
-STATES = {
-    "SGD": "momentum_buffer",
-    "Adam": "exp_avg exp_avg_sq max_exp_avg_sq step",
-    "AdamW": "exp_avg exp_avg_sq max_exp_avg_sq step",
-    "LBFGS": "H_diag d func_evals n_iter old_dirs old_stps prev_flat_grad prev_loss ro t",
-    "RMSprop": "grad_avg momentum_buffer square_avg step",
-    "Adagrad": "step sum",
-    "Adadelta": "acc_delta square_avg step",
-    "Adamax": "exp_avg exp_inf step",
-    "NAdam": "exp_avg exp_avg_sq mu_product step",
-    "RAdam": "exp_avg exp_avg_sq step",
-    "Muon": "momentum_buffer",
-    "Lion": "exp_avg",
-}
-IN_USE: dict[str, dict[str, Any]] = dict(SOME) | {"LBFGS": {"max_iter": 3, "lr": 0.1}}
-
-
-def names_of_states(library: Any, weight: Any, name: str) -> list[str]:
-    optimiser = getattr(library, name)([weight], **IN_USE[name])
-
-    def closure() -> Any:
-        optimiser.zero_grad()
-        loss = (weight**2).sum()
-        loss.backward()
-        return loss
-
-    for _ in range(2):
-        optimiser.step(closure)
-    return sorted(optimiser.state[weight])
-
-
-def test_every_optimiser_has_its_state_told() -> None:
-    public = {name for name in optim.__all__ if name[0].isupper()} - {"Optimizer"}
-    assert {*STATES} == {*IN_USE} == public
-
-
-@pytest.mark.parametrize("name", STATES)
-def test_states_have_pytorchs_names(name: str) -> None:
-    with wg.use_backend("numpy"):
-        weight = nn.Parameter(wg.asarray(irregular(2, 3)))
-        assert names_of_states(optim, weight, name) == STATES[name].split()
-
-
-@pytest.mark.oracle
-@pytest.mark.parametrize("name", [name for name in STATES if name != "Lion"])
-def test_these_are_pytorchs_names(name: str) -> None:
-    torch = pytest.importorskip("torch")
-    weight = torch.tensor(irregular(2, 3), requires_grad=True)
-    scratch = {"al"}  # which L-BFGS fills anew in each iteration
-    assert {*names_of_states(torch.optim, weight, name)} - scratch == {*STATES[name].split()}
