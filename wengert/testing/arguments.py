@@ -225,7 +225,7 @@ def calls(
     dtypes : sequence of str
         Of the arrays, where an `Argument` does not say it.
     min_side, max_side, max_dims : int
-        Bounds for lengths and numbers of axes.
+        Least and greatest length of an axis, and greatest number of axes, where none is given.
     """
     wanted = as_arguments(specifications)
     open_ended = [
