@@ -87,7 +87,7 @@ class Argument:
         return [x for x in SPECIAL if self.holds(x, self.usual)]
 
     def generic(self, count: int, start: float) -> np.ndarray[Any, Any]:
-        """Numbers of the domain without special ones.
+        """Numbers of the domain that are none of the `specials`.
 
         They are evenly spread, away from kinks, no short fractions, and no two are equal.
         """
