@@ -87,7 +87,7 @@ class Argument:
         return [x for x in SPECIAL if self.holds(x, self.usual)]
 
     def generic(self, count: int, start: float) -> np.ndarray[Any, Any]:
-        """Numbers of the domain without special ones.
+        """Numbers of the domain that are none of the `specials`.
 
         They are evenly spread, away from kinks, no short fractions, and no two are equal.
         """
@@ -225,7 +225,7 @@ def calls(
     dtypes : sequence of str
         Of the arrays, where an `Argument` does not say it.
     min_side, max_side, max_dims : int
-        Bounds for lengths and numbers of axes.
+        Least and greatest length of an axis, and greatest number of axes, where none is given.
     """
     wanted = as_arguments(specifications)
     open_ended = [

@@ -351,8 +351,8 @@ def check_gradients(
     settings : hypothesis.settings, optional
         The loaded profile by default. There is no deadline.
     min_side, max_side, max_dims : int
-        Bounds for lengths that are not given, and numbers of axes. Give ``min_side=1`` for a
-        function that is not for empty arrays.
+        Least and greatest length of an axis, and greatest number of axes, where none is given. Give
+        ``min_side=1`` for a function that is not for empty arrays.
 
     Returns
     -------

@@ -115,7 +115,7 @@ def tan(x: Any, /) -> Tensor:
 
 @elementwise(x=lambda xp, g, x: g / xp.conj(_root_of_one_minus_square(xp, x)), domain=Domain(-1, 1))
 def asin(x: Any, /) -> Tensor:
-    r"""Inverse sine, :math:`\arcsin x`, of real values in :math:`[-\pi/2, \pi/2]`.
+    r"""Inverse sine, :math:`\arcsin x`, between :math:`-\pi/2` and :math:`\pi/2` for a real x.
 
     Real values outside :math:`[-1, 1]` give nan. Derivative :math:`1 / \sqrt{1 - x^2}`, which is
     inf at -1 and 1. Array API standard.
@@ -133,7 +133,7 @@ def asin(x: Any, /) -> Tensor:
     x=lambda xp, g, x: -g / xp.conj(_root_of_one_minus_square(xp, x)), domain=Domain(-1, 1)
 )
 def acos(x: Any, /) -> Tensor:
-    r"""Inverse cosine, :math:`\arccos x`, of real values in :math:`[0, \pi]`.
+    r"""Inverse cosine, :math:`\arccos x`, between 0 and :math:`\pi` for a real x.
 
     Real values outside :math:`[-1, 1]` give nan. Derivative :math:`-1 / \sqrt{1 - x^2}`, which is
     -inf at -1 and 1. Array API standard.
@@ -155,7 +155,7 @@ def _atan_rule(xp: Any, g: Any, x: Any) -> Any:
 
 @elementwise(x=_atan_rule)
 def atan(x: Any, /) -> Tensor:
-    r"""Inverse tangent, :math:`\arctan x`, of real values in :math:`[-\pi/2, \pi/2]`.
+    r"""Inverse tangent, :math:`\arctan x`, between :math:`-\pi/2` and :math:`\pi/2` for a real x.
 
     Derivative :math:`1 / (1 + x^2)`. Array API standard.
 
