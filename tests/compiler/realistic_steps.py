@@ -533,4 +533,50 @@ a tuple of Tensors in a class
         first, second = Carried.pair
         Carried.pair = (second + x[0], first * 2.0)
         return train(x + second, y)
+gradients and states by other names
+    optimizer = optim.Adam(model.parameters())
+    def step(x, y):
+        there = getattr(model[0].weight, "gr" + "ad") is not None
+        return update(error(x, y) * (len(optimizer.state) + 1.0) * (2.0 if there else 3.0))
+    after i in (2, 4): optimizer.state.clear(); optimizer.zero_grad()
+checkpoint beside dropout
+    loss: F.cross_entropy(F.dropout(wg.checkpoint(model, F.dropout(x, 0.5)), 0.5), y)
+scan of a cell
+    model[0] = nn.LSTMCell(5, 4)
+    def one(state, x):
+        state = model[0](x, state)
+        return state, state[0]
+    def step(x, y):
+        zeros = wg.zeros((4, 4))
+        (_, c), ys = wg.scan(one, (zeros, zeros), wg.stack([x] * 12))
+        return update(F.cross_entropy(model[2](ys[-1]), y) + wg.mean(c))
+optimiser that keeps nothing
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    after i == 2: optimizer.state.clear()
+    after i == 3: optimizer = optim.SGD(model.parameters(), lr=0.2)
+gradient let go inside
+    p, held.how = nn.Parameter(wg.ones(5)), "keep"
+    def step(x, y):
+        wg.sum(p * x).backward()
+        if held.how == "none":
+            p.grad = None
+        elif held.how == "another":
+            p.grad = p.grad * 2.0
+    after: more.append(wg.zeros(1) if p.grad is None else p.grad)
+    after: held.how = ("keep", "none", "keep", "another")[i % 4]
+rate that is set inside
+    held.slow = False
+    def step(x, y):
+        optimizer.param_groups[0]["lr"] = 0.01 if held.slow else 0.1
+        return train(x, y)
+    after: held.slow = i in (1, 2, 4)
+gradient of what is not reached
+    unused = nn.Parameter(wg.ones(5))
+    unused.grad, more = wg.ones(5), [unused]
+    optimizer = optim.SGD([*model.parameters(), unused], lr=0.1, weight_decay=0.5)
+    def step(x, y):
+        optimizer.zero_grad(set_to_none=False)
+        error(x, y).backward()
+        optimizer.step()
+    after i == 3: unused.grad = None
 """

@@ -121,6 +121,29 @@ too large a state
     says: held\\['data'\\]
     held = {"data": [float(i) for i in range(20_000)]}
     step: train(x * held["data"][0], y)
+list made shorter
+    says: changes the length of held.log from . to
+    held.log, held.h, more = [1, 2, 3], wg.ones(3), [wg.ones(3)]
+    def step(x, y):
+        held.h = more[0] = more[0] * 2
+        return train(x * held.log.pop(), y)
+a further place of an array
+    says: changes held\\.b from a ndarray
+    held.a = held.b = np.ones(5, np.float32)
+    def step(x, y):
+        loss = train(x * wg.asarray(held.a), y)
+        held.b = np.zeros(5)
+        return loss
+a tuple with attributes
+    says: changes held\\.t
+    class Hidden(namedtuple("Hiding", "a")):
+        pass
+    held.t = Hidden(wg.ones(5))
+    held.t.k = 1.0
+    def step(x, y):
+        held.t = Hidden(held.t[0] * 2)
+        held.t.k = 1.0
+        return train(x, y)
 clock
     says: differs
     step: train(x * (time.perf_counter() % 1.0), y)

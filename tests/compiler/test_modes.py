@@ -1,10 +1,8 @@
 """Modes, generators and observers around compiled functions and in them."""
 
-import numpy as np
 import pytest
 
 import wengert as wg
-from tests.compiler.ordinary import alike
 from wengert.compiler.capture.errors import TraceError
 from wengert.testing import graph_breaks
 
@@ -52,18 +50,6 @@ BACK = [_leaves_a_state, _draws_again, _takes_a_state, _checkpoints_dropout]
 def test_states_of_generators_that_a_replay_would_not_set(function, says):
     with pytest.raises(TraceError, match=says):
         wg.compile(function)(wg.ones(2))
-
-
-def test_a_checkpoint_beside_dropout_is_compiled():
-    w = wg.asarray(np.linspace(0.5, 1.5, 8), requires_grad=True)
-
-    def step(x):
-        w.grad = None
-        loss = wg.sum(wg.checkpoint(lambda x: wg.sin(x * w) * wg.exp(x), F.dropout(x, 0.5)))
-        loss.backward()
-        return loss, F.dropout(w.grad, 0.5)
-
-    alike(lambda: (step, lambda: [w, w.grad]), [(wg.ones(8) * (i + 1.0),) for i in range(5)])
 
 
 def test_graph_breaks_sees_what_a_replay_would_not_show():

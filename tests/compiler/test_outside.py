@@ -130,66 +130,30 @@ def test_graphs_that_would_stay_behind_are_refused_by_name(change, what):
         wg.compile(step, strict=True)(wg.ones(2), w)
 
 
-def test_a_gradient_that_is_returned_is_the_gradient_itself():
-    """Also where it was there before, so that it is added to; what others do to it stays."""
+def gradient(held, x):
+    wg.sum(x * held["w"]).backward()
+    return held["w"].grad
+
+
+def kept(held, x):
+    held["x"] = held["x"] + x
+    return held["x"], held["x"] * 2
+
+
+@pytest.mark.parametrize("function", [gradient, kept])
+def test_what_is_returned_is_what_is_kept(function):
+    """From the first call on, also where a gradient was there before; what others do stays."""
 
     def seen(compile):
-        w, found = wg.asarray([1.0, 2.0], requires_grad=True), []
-
-        def step(x):
-            wg.sum(x * w).backward()
-            return w.grad
-
-        step = compile(step)
+        held, found = {"x": wg.ones(2), "w": wg.ones(2, requires_grad=True)}, []
+        step = compile(lambda x: function(held, x))
         for i in range(6):
-            gradient = step(wg.asarray([3.0, 5.0]))
-            found.append((gradient is w.grad, gradient.tolist()))
-            gradient[...] = 7.0
+            first, *others = wg.func.tree_leaves(step(wg.asarray([3.0, 5.0])))
+            is_kept = first is (held["w"].grad if function is gradient else held["x"])
+            found.append((is_kept, [x.tolist() for x in (first, *others)]))
+            first[...] = 7.0
             if i == 3:
-                w.grad = None
+                held["w"].grad = None
         return found
 
     assert seen(wg.compile) == seen(lambda step: step)
-
-
-def test_what_is_returned_and_kept_is_one_tensor_from_the_first_call_on():
-    def seen(compile):
-        held, found = {"x": wg.ones(2)}, []
-
-        def step(x):
-            held["x"] = held["x"] + x
-            return held["x"], held["x"] * 2
-
-        step = compile(step)
-        for _ in range(4):
-            kept, other = step(wg.asarray([3.0, 5.0]))
-            found.append((kept is held["x"], kept.tolist(), other.tolist()))
-            kept[...] = 7.0
-        return found
-
-    assert seen(wg.compile) == seen(lambda step: step)
-
-
-@pytest.mark.parametrize("check", [None, 0])
-def test_gradients_and_states_that_code_asks_for_by_other_names(check: int | None) -> None:
-    def train(compiled: bool) -> list[Any]:
-        w, found = wg.nn.Parameter(wg.ones(3)), []
-        optimizer = wg.optim.Adam([w])
-
-        def step(x: wg.Tensor) -> wg.Tensor:
-            there = getattr(w, "gr" + "ad") is not None
-            optimizer.zero_grad()
-            loss = wg.sum(w * x) * (len(optimizer.state) + 1.0) * (2.0 if there else 3.0)
-            loss.backward()
-            optimizer.step()
-            return loss
-
-        run = wg.compile(step, check=check) if compiled else step
-        for i in range(9):
-            if i in (4, 7):
-                optimizer.state.clear()
-                w.grad = None
-            found.append((run(wg.ones(3) * i).item(), w.tolist()))
-        return found
-
-    assert train(True) == train(False)

@@ -186,12 +186,11 @@ def test_a_caught_error_of_places_decides_for_its_own_call(name, raw):
             assert ours.tolist() == theirs.tolist()
 
 
-def test_errors_after_a_list_has_become_shorter() -> None:
-    held = [1.0, 2.0, 3.0]
-
-    def take(x: wg.Tensor) -> wg.Tensor:
-        return wg.reshape(x * held.pop(), (7,))
+@pytest.mark.parametrize("held", [[1.0, 2.0], {1: 2.0}])
+def test_errors_after_a_container_has_become_shorter(held):
+    def take(x):
+        return wg.reshape(x * held.pop(1), (7,))
 
     with pytest.raises(ValueError, match="reshape"):
         wg.compile(take)(wg.ones((2, 2)))
-    assert held == [1.0, 2.0]
+    assert len(held) == (1 if isinstance(held, list) else 0)

@@ -1,5 +1,7 @@
 """Why a function was recorded anew, in words that a stranger understands."""
 
+import threading
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -128,3 +130,27 @@ def test_a_number_whose_value_is_fixed_is_named_with_its_line() -> None:
     for power in (2.0, 2.0, 3.0):
         f(wg.ones(2), power, 1.0)
     assert f.report.reasons[1].startswith("power (test_report.py, line ")
+
+
+def test_what_the_code_does_not_name_is_not_compared() -> None:
+    held = SimpleNamespace(scale=2.0, log=[])
+    f = wg.compile(lambda x: x * held.scale)
+    for _ in range(5):
+        held.log.append(f(wg.asarray(X)))
+    assert f.report.recordings == f.report.checks == 1
+
+
+def test_what_is_not_looked_into_is_reported() -> None:
+    held = SimpleNamespace(source=threading.Lock())
+    f = wg.compile(lambda x: x * 2 if held.source else x)
+    f(wg.asarray(X))
+    assert "not looked into: held.source" in str(f.report)
+
+
+def test_not_strict_runs_as_it_is_and_warns_once() -> None:
+    f = wg.compile(lambda x: x if wg.sum(x) > 0 else -x, strict=False)
+    call = lambda x: f(x)
+    with pytest.warns(RuntimeWarning, match=r"test_report\.py, line") as told:
+        assert call(wg.asarray(-X)).tolist() == [1.0] * 3
+    assert told[0].lineno == call.__code__.co_firstlineno
+    assert f(wg.asarray(X)).tolist() == [1.0] * 3

@@ -119,36 +119,6 @@ def test_values_and_gradients(function, count, backend) -> None:
     assert loops(step) == count
 
 
-def test_training_steps(backend) -> None:
-    def run(compiled: bool) -> Any:
-        wg.manual_seed(0)
-        cell = nn.LSTMCell(3, 4)
-        optimizer = wg.optim.SGD(cell.parameters(), lr=0.5, momentum=0.9)
-
-        def step(x: Any) -> Any:
-            optimizer.zero_grad()
-            zeros = wg.zeros((2, 4))
-
-            def one(state: Any, x: Any) -> Any:
-                state = cell(x, state)
-                return state, state[0]
-
-            (_, c), ys = wg.scan(one, (zeros, zeros), x)
-            loss = wg.mean(ys**2) + wg.mean(c)
-            loss.backward()
-            optimizer.step()
-            return loss
-
-        call = wg.compile(step) if compiled else step
-        losses = [call(wg.randn(12, 2, 3)) for _ in range(5)]
-        return [*losses, *cell.parameters()]
-
-    for a, b in zip(values(run(True)), values(run(False)), strict=True):
-        if backend.name == "numpy":
-            np.testing.assert_array_equal(a, b)
-        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
-
-
 def test_programs_do_not_grow_with_the_length() -> None:
     sources = []
     for length in (10, 100):
