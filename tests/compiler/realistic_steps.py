@@ -97,14 +97,6 @@ average by hand
             for kept, p in zip(more, model.parameters(), strict=True):
                 kept.mul_(0.9).add_(0.1 * p)
         return loss
-target network
-    target = copy.deepcopy(model)
-    more = list(target.parameters())
-    def step(x, y):
-        with wg.no_grad():
-            wanted = target(x)
-        return update(F.mse_loss(model(x), wanted + 1.0))
-    after i == 2: target.load_state_dict(model.state_dict())
 gradients clipped
     def step(x, y):
         optimizer.zero_grad()
@@ -112,12 +104,6 @@ gradients clipped
         norm = nn.utils.clip_grad_norm_(model.parameters(), 0.5)
         optimizer.step()
         return norm
-gradient values clipped
-    def step(x, y):
-        optimizer.zero_grad()
-        error(x, y).backward()
-        nn.utils.clip_grad_value_(model.parameters(), 0.01)
-        optimizer.step()
 gradients added up inside
     def step(x, y):
         optimizer.zero_grad()
@@ -155,19 +141,6 @@ gradient penalty
         out = model(x)
         (g,) = wg.autograd.grad(out.sum(), x, create_graph=True)
         return update(F.cross_entropy(out, y) + 0.1 * ((g**2).sum(axis=1) - 1).square().mean())
-sharpness aware
-    def step(x, y):
-        train(x, y)
-        moves = [0.05 * p.grad for p in model.parameters()]
-        with wg.no_grad():
-            for p, move in zip(model.parameters(), moves, strict=True):
-                p += move
-        optimizer.zero_grad()
-        error(x, y).backward()
-        with wg.no_grad():
-            for p, move in zip(model.parameters(), moves, strict=True):
-                p -= move
-        optimizer.step()
 noise on gradients
     def step(x, y):
         optimizer.zero_grad()
@@ -196,13 +169,6 @@ weights tied
 weights loaded midway
     kept = copy.deepcopy(model.state_dict())
     after i == 3: model.load_state_dict(kept)
-weights pruned
-    mask = (wg.randn(4, 5) > 0).astype(wg.float32)
-    def step(x, y):
-        loss = train(x, y)
-        with wg.no_grad():
-            model[0].weight *= mask
-        return loss
 spectral norm
     nn.utils.parametrizations.spectral_norm(model[0])
     optimizer = optim.SGD(model.parameters(), lr=0.1)
@@ -245,16 +211,6 @@ switched to evaluation
 batch norm
     model = nn.Sequential(nn.Linear(5, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 3))
     optimizer = optim.Adam(model.parameters(), lr=0.01)
-buffer of one's own
-    class Centred(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.register_buffer("mean", wg.zeros(4))
-        def forward(self, x):
-            with wg.no_grad():
-                self.mean.mul_(0.9).add_(0.1 * x.mean(axis=0))
-            return x - self.mean
-    model[1] = Centred()
 counter as a buffer
     more = [wg.zeros(())]
     step: update(error(x, y) / more[0].add_(1.0))
@@ -283,15 +239,6 @@ subclass with a property
             return F.linear(x, self.scaled, self.bias)
     model[0] = Scaled(5, 4)
     after: Scaled.factor = 1.0 + i
-residual blocks in a list
-    blocks = nn.ModuleList([nn.Linear(5, 5) for _ in range(3)])
-    model = nn.ModuleDict({"blocks": blocks, "head": nn.Linear(5, 3)})
-    optimizer = optim.Adam(model.parameters(), lr=0.01)
-    def step(x, y):
-        for block in model["blocks"]:
-            x = x + F.relu(block(x))
-        return update(F.cross_entropy(model["head"](x), y))
-    after i == 2: blocks.append(nn.Linear(5, 5))
 attention
     layer = nn.MultiheadAttention(5, 1, batch_first=True)
     more = list(layer.parameters())
@@ -300,17 +247,6 @@ embedding
     model = nn.Sequential(nn.Embedding(3, 4), nn.Linear(4, 3))
     optimizer = optim.SGD(model.parameters(), lr=0.1)
     step: train(y, y)
-generator and critic
-    critic = nn.Linear(3, 1)
-    other = optim.Adam(critic.parameters(), lr=0.01)
-    more = list(critic.parameters())
-    def step(x, y):
-        made = model(x)
-        other.zero_grad()
-        first = F.softplus(critic(made.detach())) + F.softplus(-critic(wg.randn(4, 3)))
-        first.mean().backward()
-        other.step()
-        return first, update(F.softplus(-critic(made)).mean())
 variational
     def step(x, y):
         mean = model(x)
@@ -441,14 +377,6 @@ class with methods
     trainer = Trainer()
     step = trainer.step
     after: trainer.weight = 1.0 / (i + 1)
-trainer with slots
-    class Trainer:
-        __slots__ = ("weight",)
-        def step(self, x, y):
-            return update(error(x, y) * self.weight)
-    trainer = Trainer()
-    trainer.weight, step = 1.0, trainer.step
-    after: trainer.weight = 1.0 / (i + 1)
 callable object
     class Step:
         def __call__(self, x, y):
@@ -468,14 +396,6 @@ recursion over layers
     def run(layers, x):
         return run(layers[1:], layers[0](x)) if layers else x
     loss: F.cross_entropy(run(list(model), x), y)
-decorated helper
-    def doubled(f):
-        @functools.wraps(f)
-        def call(*args):
-            return 2 * f(*args)
-        return call
-    twice = doubled(error)
-    loss: twice(x, y)
 generator expression
     def step(x, y):
         outs = (layer(x) for layer in [model, lambda x: x[:, :3]])
@@ -579,4 +499,10 @@ gradient of what is not reached
         error(x, y).backward()
         optimizer.step()
     after i == 3: unused.grad = None
+parameters in another order
+    normal = np.random.default_rng(1).normal
+    turned = [np.asfortranarray(normal(size=shape)) for shape in ((5, 6), (90, 100))]
+    more = [nn.Parameter(wg.asarray(x)) for x in turned]
+    optimizer = optim.Adam([*more, *model.parameters()], lr=0.1)
+    loss: error(x, y) + sum(wg.sum(wg.exp(wg.sin(w * (i + 1)))) for i, w in enumerate(more))
 """
