@@ -105,9 +105,7 @@ def test_values_that_raise_errors_do_so_in_programs(name, unused, check, monkeyp
     assert compiled.report.recordings == 1
 
 
-@pytest.mark.parametrize(
-    "name", [n for n in FUNCTIONS if re.search("loss|entropy|embed|weig", n)]
-)
+@pytest.mark.parametrize("name", [n for n in FUNCTIONS if re.search("loss|entropy|embed|weig", n)])
 def test_libraries_whose_values_are_at_hand_are_looked_at(backend, name, monkeypatch):
     monkeypatch.delenv("WENGERT_COMPILE_CHECK", raising=False)  # as above
     function, (first, *others) = FUNCTIONS[name]
