@@ -27,9 +27,6 @@ one cycle inside
     optimizer = optim.AdamW(model.parameters(), lr=0.01)
     schedule = optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=20)
     step: train(x, y), schedule.step()
-schedule by a lambda
-    schedule = optim.lr_scheduler.LambdaLR(optimizer, lambda step: 0.9**step)
-    after: schedule.step()
 plateau outside
     schedule = optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0)
     after: schedule.step(1.0)
@@ -89,14 +86,6 @@ weights averaged
     averaged = optim.swa_utils.AveragedModel(model)
     more = list(averaged.parameters())
     step: train(x, y), averaged.update_parameters(model)
-average by hand
-    more = [p.detach().clone() for p in model.parameters()]
-    def step(x, y):
-        loss = train(x, y)
-        with wg.no_grad():
-            for kept, p in zip(more, model.parameters(), strict=True):
-                kept.mul_(0.9).add_(0.1 * p)
-        return loss
 gradients clipped
     def step(x, y):
         optimizer.zero_grad()
@@ -247,11 +236,6 @@ embedding
     model = nn.Sequential(nn.Embedding(3, 4), nn.Linear(4, 3))
     optimizer = optim.SGD(model.parameters(), lr=0.1)
     step: train(y, y)
-variational
-    def step(x, y):
-        mean = model(x)
-        z = mean + 0.1 * wg.randn(*mean.shape)
-        return update(F.cross_entropy(z, y) + 0.01 * (mean**2).mean())
 distillation
     teacher = nn.Linear(5, 3).requires_grad_(False)
     loss: F.kl_div(F.log_softmax(model(x) / 2.0, -1), F.softmax(teacher(x) / 2.0, -1))
@@ -292,10 +276,6 @@ one-hot labels
     loss: F.mse_loss(model(x), F.one_hot(y, 3).astype(wg.float32))
 masked tokens
     step: train(wg.where(wg.rand(4, 5) > 0.3, x, 0.0), y)
-batch as a dict
-    def of_batch(batch):
-        return train(batch["x"], batch["y"])
-    step: of_batch({"x": x, "y": y})
 batch as a named tuple
     Batch = namedtuple("Batch", "x y")
     def of_batch(batch):
@@ -365,15 +345,11 @@ class with methods
     class Trainer:
         weight = 1.0
         def __init__(self):
-            self.model, self.optimizer = model, optimizer
+            self.model = model
         def loss(self, x, y):
             return F.cross_entropy(self.model(x), y) * self.weight
         def step(self, x, y):
-            self.optimizer.zero_grad()
-            loss = self.loss(x, y)
-            loss.backward()
-            self.optimizer.step()
-            return loss
+            return update(self.loss(x, y))
     trainer = Trainer()
     step = trainer.step
     after: trainer.weight = 1.0 / (i + 1)
@@ -410,11 +386,6 @@ metrics that are returned
         out = model(x)
         loss = update(F.cross_entropy(out, y))
         return {"loss": loss.detach(), "right": (out.argmax(axis=1) == y).sum(), "size": len(x)}
-metrics in a Tensor
-    more = [wg.zeros(())]
-    def step(x, y):
-        more[0].add_(train(x, y).detach())
-    after i == 3: more[0].zero_()
 branch on a flag
     held.noisy = False
     step: train(x + 0.1 * wg.randn(*x.shape) if held.noisy else x, y)

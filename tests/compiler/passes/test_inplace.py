@@ -177,28 +177,6 @@ def test_what_somebody_holds_stays(optimiser: str) -> None:
         assert same(training.state(), expected)
 
 
-def test_a_view_inside_the_program_is_let_go() -> None:
-    """What is used twice has a name in the source."""
-    weight = wg.randn(WIDTH, WIDTH, requires_grad=True)
-    optimiser = wg.optim.SGD([weight], lr=0.1)
-
-    @wg.compile(check=0)
-    def step(x: wg.Tensor) -> wg.Tensor:
-        optimiser.zero_grad()
-        turned = wg.reshape(weight, (WIDTH // 2, 2 * WIDTH))
-        loss = (wg.tanh(turned) * turned).sum() + (x @ weight).sum()
-        loss.backward()
-        optimiser.step()
-        return loss
-
-    for _ in range(3):
-        step(batch(0)[0])
-    place = weight._array.ctypes.data
-    step(batch(0)[0])
-    assert "del (reshape_" in step.source
-    assert weight._array.ctypes.data == place
-
-
 # -- faults ----------------------------------------------------------------------------------------
 
 

@@ -3,22 +3,6 @@
 __all__ = ["TEXT"]
 
 TEXT = r"""
-transposed, flat
-    h = wg.reshape(wg.reshape(wg.exp(h * 0.1).T, (-1,)), (-1, 4))
-permuted, flat
-    h = wg.permute_dims(wg.reshape(h * 1.5, (-1, 2, 2)), (2, 0, 1))
-    h = wg.reshape(h, (-1, 4))
-moved axis
-    h = wg.reshape(wg.moveaxis(wg.reshape(wg.sin(h), (2, 2, -1)), 0, 2), (-1, 4))
-slices
-    h = wg.concat([h[:, 2:], h[:, :2]], axis=1) + h[::-1]
-broadcast
-    h = wg.broadcast_to(h[:1], h.shape) + h
-rolled and stacked
-    h = wg.stack([h, wg.roll(h, 1, axis=1)])[1]
-split
-    a, b = wg.split(h, 2, axis=1) if hasattr(wg, 'split') else (h[:, :2], h[:, 2:])
-    h = wg.concat([b, a], axis=1)
 view and in place
     g = h.detach().clone()
     v = g.T[1:3]
@@ -29,12 +13,6 @@ setitem
     g = h * 1.0
     g[:, 1] = h[:, 0] * 2.0
     h = g
-in-place operators
-    g = h * 1.0
-    g += 1.0
-    g *= h
-    g -= 0.5
-    h = g
 in-place methods
     g = wg.sin(h)
     g.add_(h).mul_(0.5).clamp_(-1.0, 1.0)
@@ -43,32 +21,18 @@ reshape in place
     g = wg.reshape(wg.tanh(h).T, (-1,))
     g[:2] = 0.0
     h = wg.reshape(g, (4, -1)).T
-at
-    h = wg.at(h)[0].add(1.0) if hasattr(wg, 'at') else h
-unstacked
-    rows = wg.unstack(h)
-    h = wg.stack([r * (i + 1) for i, r in enumerate(rows)])
-shape decides
-    h = h * h.shape[0] + (h.size if isinstance(h.size, int) else 1) * 0.01
 einsum
     @w: wg.randn(4, 4) | wg.eye(4)
     h = wg.einsum("ij,jk->ik", h, @w)
 attention
     a = wg.softmax(h @ h.T * 0.5, axis=-1)
     h = a @ h
-integers
-    i = wg.argmax(h, axis=1)
-    h = h + wg.one_hot(i, 4)
-detach
-    h = h + (wg.sin(h) - h).detach()
 no grad
     with wg.no_grad():
         c = wg.max(wg.abs(h))
     h = h / (c + 1.0)
 nothing twice
     h = wg.sin(h) + wg.sin(h) * 1 + 0.0
-comprehension
-    h = sum([h * k for k in (1.0, 2.0)], h * 0.0)
 try
     @f: lambda h: h * 3.0 | wg.sin
     try:
@@ -107,10 +71,6 @@ vjp inside
     @f: wg.sin | lambda z: z * z
     y, pull = wg.vjp(@f, h)
     h = h + pull(wg.ones_like(y))[0]
-jvp inside
-    @f: wg.sin | lambda z: z * z
-    y, t = wg.jvp(@f, (h,), (wg.ones_like(h),))
-    h = h + t
 hessian inside
     @k: 0.5 | 1.0
     h = h @ wg.hessian(lambda z: wg.sum(z ** 3 * @k))(h[0])
@@ -185,9 +145,6 @@ gives an array
     @a: ARRAYS
     return @a + 1
     ~ @a *= 2 | @a = @a + 1
-gives a view
-    g$ = wg.exp(h * 0.1)
-    return g$.T[1]
 gives two of one
     g$ = wg.exp(h * 0.1)
     return (g$, g$[0], {'a': g$})
@@ -252,22 +209,10 @@ named parameters
             h = h + p
     h = h * len(list(@m.modules()))
     ~ @m.requires_grad_(False)
-dtype of the first parameter
-    @m: wg.nn.Linear(4, 4)
-    h = wg.astype(@m(h), next(iter(@m.parameters())).dtype)
 copied outside
     @m: MODULES
     h = @m(h)
     ~ @m = copy.deepcopy(@m)
-parameters as a vector
-    @m: wg.nn.Linear(4, 4)
-    v = wg.concat([p.reshape(-1) for p in @m.parameters()])
-    h = h * wg.mean(v)
-    train list(@m.parameters())
-dict of state
-    @m: wg.nn.Linear(4, 4)
-    s = @m.state_dict()
-    h = h * wg.mean(s['weight'])
 swapped gradients !
     @p: wg.ones(4, requires_grad=True)
     < @p.grad = None if spare.grad is None else spare.grad
@@ -283,9 +228,6 @@ retained
     h = h * 1.0
     h.retain_grad() if h.requires_grad else None
     h = h * 2.0
-layers made inside
-    h = wg.nn.Tanh()(h)
-    h = wg.nn.Sequential(wg.nn.ReLU(), wg.nn.Softplus())(h)
 compiled inside
     > rate$ = 2.0
     > @wg.compile
@@ -312,9 +254,6 @@ builtins
 math
     @k: 2.0 | 4 | 0.25
     h = h * math.sqrt(@k) + math.pi + round(@k) + abs(@k)
-math of an argument
-    a$: 2.0 | 4.0 | 0.25
-    h = h * math.sqrt(a$) + max(a$, 1.0) + abs(a$) + round(a$)
 match
     @how: "a" | ("b", 0.5) | ("b", 2.0) | None
     match @how:
@@ -329,14 +268,6 @@ local function
     def inner(z, k=@k):
         return z * k
     h = inner(h)
-assert
-    @k: 2.0 | None | 1
-    assert h.shape[-1] == 4, 'columns'
-    assert @k is not None
-reduce
-    @ks: [1.0, 2.0] | [0.5] | []
-    h = functools.reduce(operator.mul, @ks, h)
-    ~ @ks.append(0.3)
 replaced
     > @dataclasses.dataclass(frozen=True)
     > class Fixed$:
@@ -385,24 +316,11 @@ tensor of an index
     @ts: [wg.ones(4), wg.randn(4)] | (wg.ones(4), wg.zeros(4))
     a$: 0 | 1 | -1
     h = h * @ts[a$]
-model by name
-    @ms: {"a": wg.nn.Linear(4, 4), "b": wg.nn.Tanh()}
-    a$: "a" | "b"
-    h = @ms[a$](h)
-slice by an argument
-    a$: 1 | 2 | 4
-    h = h[:, :a$] @ wg.ones(a$, 4)
 state given !
     > sa$ = {'h': wg.zeros(4)}
     a$: sa$
     a$['h'] = wg.tanh(a$['h'] + wg.mean(h, axis=0)).detach()
     h = h + a$['h']
-tensors given in a list
-    > la$ = [wg.randn(4), wg.randn(4)]
-    a$: la$ | la$[:1] | la$ + la$
-    for i, t in enumerate(a$):
-        h = h + t * (i + 1)
-    ~ la$.reverse() | la$.append(wg.ones(4)) | la$[0] = wg.zeros(4)
 optimiser inside
     @w: wg.randn(4, requires_grad=True)
     o = wg.optim.SGD([@w], lr=0.1)
@@ -411,12 +329,14 @@ gradient of gradient scale !
     @k: 0.5 | 2.0
     < if spare.grad is not None:
     <     spare.grad = spare.grad * @k
-average of losses !
-    @total: wg.zeros(())
-    @n: wg.zeros(())
-    < with wg.no_grad():
-    <     @total += wg.mean(h.detach())
-    <     @n += 1
-    return @total / @n
-    ~ @total.zero_(); @n.zero_()
+tensors given in a list
+    > la$ = [wg.randn(4), wg.randn(4)]
+    a$: la$ | la$[:1] | la$ + la$
+    for i, t in enumerate(a$):
+        h = h + t * (i + 1)
+    ~ la$.reverse() | la$.append(wg.ones(4)) | la$[0] = wg.zeros(4)
+model by name
+    @ms: {"a": wg.nn.Linear(4, 4), "b": wg.nn.Tanh()}
+    a$: "a" | "b"
+    h = @ms[a$](h)
 """
