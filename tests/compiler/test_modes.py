@@ -116,19 +116,12 @@ def test_a_loss_that_was_differentiated_inside_comes_back_as_it_does_eagerly(che
         loss, others = call(x)
         found = [others["again"] is loss]
         for each in (loss, *others.values()):
-            error = None
-            try:
+            with pytest.raises(RuntimeError):
                 each.backward()
-            except RuntimeError as raised:
-                error = type(raised)
-            found.append((each.requires_grad, each.is_leaf, error))
-        with pytest.raises(RuntimeError, match="requires grad"):
-            loss.numpy()
+            found.append((each.requires_grad, each.is_leaf))
         # Two losses are two places on the tape.
         one, other = call(x)[0], call(x)[0]
-        found.append(wg.autograd.grad(one + 3.0 * other, [one, other]))
-        found[-1] = [g.item() for g in found[-1]]
-        return found
+        return found + wg.func.tree_leaves(wg.autograd.grad(one + 3.0 * other, [one, other]))
 
     x = wg.randn(4, 3)
     expected = seen(step)

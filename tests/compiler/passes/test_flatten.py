@@ -1,6 +1,6 @@
 """Updates in one line, and the lines that steps write into."""
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -118,10 +118,8 @@ def test_threads_that_train_one_model():
             run()
             wrong.extend(not np.array_equal(t, b) for t, b in zip(taken, before, strict=True))
 
-    threads = [threading.Thread(target=train) for _ in range(3)]
-    for act in ("start", "join"):
-        for thread in threads:
-            getattr(thread, act)()
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(lambda _: train(), range(3)))
     assert wrong and not any(wrong)
 
 
