@@ -96,35 +96,42 @@ def test_a_wrong_program_is_dropped_and_the_function_has_run(monkeypatch):
     assert step.report.recordings == 2
 
 
-def test_random_numbers_that_are_drawn_otherwise_are_found(monkeypatch):
-    def twice(program):
-        program = optimise(program)
-        draws = [step for step in program.instructions if not step.pure]
-        again = [replace(step, results=(replays.Value.like(1.0),)) for step in draws]
-        return replace(program, instructions=(*program.instructions, *again))
-
-    monkeypatch.setattr(replays, "optimise", twice)
-    f = wg.compile(lambda x: x * wg.rand_like(x))
-    f(wg.ones(2))
-    with pytest.raises(CompileError, match="other random numbers are drawn"):
-        f(wg.ones(2))
+def drawing_twice(program):
+    program = optimise(program)
+    draws = [step for step in program.instructions if not step.pure]
+    again = [replace(step, results=(replays.Value.like(1.0),)) for step in draws]
+    return replace(program, instructions=(*program.instructions, *again))
 
 
-def test_writing_into_the_state_is_found(monkeypatch):
+def writing_into_the_state(program, *given, **options):
     """A pass that takes memory of the caller's for its results."""
+    placed = buffers(program, *given, **options)
+    steps = list(placed.instructions)
+    at = next(i for i, step in enumerate(steps) if step.name == "multiply")
+    steps[at] = replace(steps[at], out=placed.inputs[0])
+    return replace(placed, instructions=tuple(steps))
 
-    def taking(program, *given, **options):
-        placed = buffers(program, *given, **options)
-        steps = list(placed.instructions)
-        at = next(i for i, step in enumerate(steps) if step.name == "multiply")
-        steps[at] = replace(steps[at], out=placed.inputs[0])
-        return replace(placed, instructions=tuple(steps))
 
-    monkeypatch.setattr("wengert.compiler.emission.emit.buffers", taking)
-    w = wg.asarray([1.0, 2.0])
-    f = wg.compile(lambda x: wg.exp(w * x))
+W = wg.asarray([1.0, 2.0])
+WRONG = {
+    "wengert.compiler.replay.optimise": (
+        *(drawing_twice, lambda x: x * wg.rand_like(x)),
+        "other random numbers are drawn",
+    ),
+    "wengert.compiler.emission.emit.buffers": (
+        *(writing_into_the_state, lambda x: wg.exp(W * x)),
+        "differs from what the function gives",
+    ),
+}
+
+
+@pytest.mark.parametrize("place", WRONG)
+def test_what_a_wrong_pass_draws_or_writes_is_found(place, monkeypatch):
+    wrong, function, says = WRONG[place]
+    monkeypatch.setattr(place, wrong)
+    f = wg.compile(function)
     f(wg.ones(2) * 3.0)
-    with pytest.raises(CompileError, match=r"differs from what the function gives"):
+    with pytest.raises(CompileError, match=says):
         f(wg.ones(2) * 3.0)
 
 
@@ -164,12 +171,8 @@ def test_a_function_that_raises_where_its_program_does_not():
 class Raises:
     """Raises an error in its third run, of which the compiler sees nothing."""
 
-    def __init__(self):
-        globals()["CA" + "LLS"] = []
-
     def __call__(self, x):
-        calls = globals()["CA" + "LLS"]
-        calls.append(0)
-        if len(calls) == 3:
+        globals()["CA" + "LLS"] = calls = globals().get("CA" + "LLS", 0) + 1
+        if calls == 3:
             raise ValueError("in the check")
         return x

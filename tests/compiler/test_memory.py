@@ -143,33 +143,6 @@ def test_slopes_through_views_and_copies(layout: str) -> None:
     check(wg.value_and_grad(loss), given((4, 6), layout))
 
 
-@pytest.mark.parametrize("kind", ["SGD", "Adam"])
-def test_parameters_in_another_order(kind: str) -> None:
-    """An optimiser's state has the order of the parameter, and so has what becomes of it."""
-
-    def training(sizes: tuple[int, ...]) -> Callable[[Any], Any]:
-        start = np.random.default_rng(1).normal(size=sizes)
-        held = [wg.nn.Parameter(wg.asarray(np.asfortranarray(start * i))) for i in (1, 2)]
-        optimizer = getattr(wg.optim, kind)(held, lr=0.1)
-
-        def step(x: Any) -> Any:
-            optimizer.zero_grad()
-            loss = sum(wg.sum(wg.exp(wg.sin(w * x))) for w in held)
-            loss.backward()
-            optimizer.step()
-            return [loss.detach(), *[wg.sum(w.detach()) for w in held]]
-
-        return step
-
-    for sizes in ((4, 6), (90, 100)):
-        eager, compiled = training(sizes), wg.compile(training(sizes))
-        for point in [_rng.normal(size=sizes) for _ in range(5)]:
-            x = wg.asarray(point)
-            for a, b in zip(compiled(x), eager(x), strict=True):
-                assert same_bits(a.numpy(), b.numpy()), compiled.source
-        assert "ran eagerly" not in str(compiled.report)
-
-
 def test_another_layout_is_another_program() -> None:
     f = wg.compile(lambda x: wg.sum(wg.exp(x)))
     x = _rng.normal(size=(40, 50))

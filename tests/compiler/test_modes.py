@@ -1,19 +1,12 @@
 """Modes, generators and observers around compiled functions and in them."""
 
-import numpy as np
 import pytest
 
 import wengert as wg
-from tests.compiler.ordinary import alike
 from wengert.compiler.capture.errors import TraceError
 from wengert.testing import graph_breaks
 
 F = wg.nn.functional
-
-
-def _seeds(x):
-    wg.manual_seed(3)
-    return x * wg.rand_like(x)
 
 
 def _leaves_a_state(x):
@@ -46,24 +39,10 @@ def _checkpoints_dropout(x):
 BACK = [_leaves_a_state, _draws_again, _takes_a_state, _checkpoints_dropout]
 
 
-@pytest.mark.parametrize(
-    ("function", "says"), [(_seeds, "seeded"), *[(function, "go back") for function in BACK]]
-)
-def test_states_of_generators_that_a_replay_would_not_set(function, says):
-    with pytest.raises(TraceError, match=says):
+@pytest.mark.parametrize("function", [lambda x: wg.manual_seed(3), *BACK])
+def test_states_of_generators_that_a_replay_would_not_set(function):
+    with pytest.raises(TraceError, match="go back" if function in BACK else "seeded"):
         wg.compile(function)(wg.ones(2))
-
-
-def test_a_checkpoint_beside_dropout_is_compiled():
-    w = wg.asarray(np.linspace(0.5, 1.5, 8), requires_grad=True)
-
-    def step(x):
-        w.grad = None
-        loss = wg.sum(wg.checkpoint(lambda x: wg.sin(x * w) * wg.exp(x), F.dropout(x, 0.5)))
-        loss.backward()
-        return loss, F.dropout(w.grad, 0.5)
-
-    alike(lambda: (step, lambda: [w, w.grad]), [(wg.ones(8) * (i + 1.0),) for i in range(5)])
 
 
 def test_graph_breaks_sees_what_a_replay_would_not_show():
@@ -96,42 +75,29 @@ def test_hooks_on_saved_values_are_called():
     assert packed
 
 
-def _set_grad(x):
-    wg.set_grad_enabled(False)
-    return x * 2
+MODES = {
+    wg.set_grad_enabled: (False, wg.is_grad_enabled),
+    wg.set_default_dtype: (wg.float64, wg.get_default_dtype),
+    wg.set_backend: ("array_api_strict", lambda: wg.get_backend().name),
+}
 
 
-def _set_dtype(x):
-    wg.set_default_dtype(wg.float64)
-    return x * wg.ones(2)
-
-
-def _set_backend(x):
-    wg.set_backend("array_api_strict")
-    return x * 2
-
-
-@pytest.mark.parametrize("function", [_set_grad, _set_dtype, _set_backend])
-def test_modes_that_are_set_inside_are_errors(function):
+@pytest.mark.parametrize("change", MODES)
+def test_modes_that_are_set_inside_are_errors(change):
     pytest.importorskip("array_api_strict")
+    value, mode = MODES[change]
+    before = mode()
 
-    def modes():
-        return wg.is_grad_enabled(), wg.get_default_dtype(), wg.get_backend().name
+    def function(x):
+        change(value)
+        return x * 2
 
-    before = modes()
-
-    def back():
-        wg.set_grad_enabled(before[0])
-        wg.set_default_dtype(before[1])
-        wg.set_backend(before[2])
-
-    x = wg.ones(2)
     try:
         with pytest.raises(TraceError, match="the mode"):
-            wg.compile(function, strict=True)(x)
-        assert modes() == before
+            wg.compile(function)(wg.ones(2))
+        assert mode() == before
     finally:
-        back()
+        change(before)
 
 
 @pytest.mark.parametrize("check", [None, 0, 1])
@@ -150,19 +116,12 @@ def test_a_loss_that_was_differentiated_inside_comes_back_as_it_does_eagerly(che
         loss, others = call(x)
         found = [others["again"] is loss]
         for each in (loss, *others.values()):
-            error = None
-            try:
+            with pytest.raises(RuntimeError):
                 each.backward()
-            except RuntimeError as raised:
-                error = type(raised)
-            found.append((each.requires_grad, each.is_leaf, error))
-        with pytest.raises(RuntimeError, match="requires grad"):
-            loss.numpy()
+            found.append((each.requires_grad, each.is_leaf))
         # Two losses are two places on the tape.
         one, other = call(x)[0], call(x)[0]
-        found.append(wg.autograd.grad(one + 3.0 * other, [one, other]))
-        found[-1] = [g.item() for g in found[-1]]
-        return found
+        return found + wg.func.tree_leaves(wg.autograd.grad(one + 3.0 * other, [one, other]))
 
     x = wg.randn(4, 3)
     expected = seen(step)

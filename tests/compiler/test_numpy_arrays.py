@@ -77,28 +77,44 @@ def _added(t: Any, w: Any) -> Any:
     return t * w
 
 
-REFUSED: dict[str, Callable[[Any, Any], Any]] = {
-    "a product": lambda t, w: t * (w * 2.0),
-    "a product of two": lambda t, w: t * (w @ w.T),
-    "reflected": lambda t, w: t * (1.0 - w),
-    "a negation": lambda t, w: -w * t,
-    "a comparison": lambda t, w: wg.where(w > 0.5, t, 0.0),
-    "in place": _added,
-    "a ufunc": lambda t, w: t * np.sin(w),
-    "a function": lambda t, w: t * np.concatenate([w, w])[:4],
-    "a method": lambda t, w: t * w.mean(),
-    "an attribute": lambda t, w: t * w.T.T,
-    "a part": lambda t, w: t * w[0],
-    "a number": lambda t, w: t * float(w[0, 0]),
-    "a loop": lambda t, w: sum(t * row for row in w),
-    "a copy": lambda t, w: t * copy.copy(w),
-    "text": lambda t, w: t * len(str(w)),
+ASARRAY = r"line \d+.*write wg\.asarray\(x\) first"
+REFUSED: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
+    "a product": (lambda t, w: t * (w * 2.0), ASARRAY),
+    "a product of two": (lambda t, w: t * (w @ w.T), ASARRAY),
+    "a sum": (lambda t, w: t * (w + 1), r"operator add computes.*wg\.asarray"),
+    "reflected": (lambda t, w: t * (1.0 - w), ASARRAY),
+    "a negation": (lambda t, w: -w * t, ASARRAY),
+    "a comparison": (lambda t, w: wg.where(w > 0.5, t, 0.0), ASARRAY),
+    "in place": (_added, ASARRAY),
+    "a ufunc": (lambda t, w: t * np.sin(w), ASARRAY),
+    "a ufunc's method": (lambda t, w: t * np.add.reduce(w), r"np\.add is called.*wg\.asarray"),
+    "a function": (lambda t, w: t * np.concatenate([w, w])[:4], ASARRAY),
+    "where": (lambda t, w: t * np.where(w, w, 0), r"np\.where is called.*wg\.asarray"),
+    "a median": (lambda t, w: t * np.median(w), "median is called with a raw array"),
+    "a method": (lambda t, w: t * w.mean(), r"mean is asked.*wg\.asarray"),
+    "an item": (lambda t, w: t * w.item(0), r"item is asked.*wg\.asarray"),
+    "sorting": (lambda t, w: w.sort(), "sort is asked of a raw array"),
+    "an attribute": (lambda t, w: t * w.T.T, ASARRAY),
+    "a part": (lambda t, w: t * w[0], ASARRAY),
+    "a number": (lambda t, w: t * float(w[0, 0]), ASARRAY),
+    "divmod": (lambda t, w: t * divmod(w, 2)[0], r"arrays.py, line.*divmod.*wg\.asarray"),
+    "a loop": (lambda t, w: sum(t * row for row in w), ASARRAY),
+    "a copy": (lambda t, w: t * copy.copy(w), ASARRAY),
+    "text": (lambda t, w: t * len(str(w)), ASARRAY),
+    "its type": (lambda t, w: t * (2 if type(w) is np.ndarray else 3), "asks for the type"),
+    "a view": (lambda t, w: wg.reshape(w, (3, 4)), "shares memory"),
 }
 
 
 @pytest.mark.backend
 @pytest.mark.parametrize("name", REFUSED)
-def test_arithmetic_of_numpy_arrays_is_an_error(name: str) -> None:
+def test_what_a_replay_would_not_do_with_numpy_arrays_is_an_error(name: str) -> None:
     t = wg.asarray((np.arange(12.0) / 5).reshape(4, 3))
-    with pytest.raises(wg.compiler.CompileError, match=r"line \d+.*write wg\.asarray\(x\) first"):
-        wg.compile(REFUSED[name])(t, W.copy())
+    function, says = REFUSED[name]
+    with pytest.raises(wg.compiler.CompileError, match=says):
+        wg.compile(function)(t, W.copy())
+
+
+def test_arrays_of_dtypes_without_a_name_are_refused() -> None:
+    with pytest.raises(wg.compiler.CompileError, match="array of"):
+        wg.compile(lambda x: x * (x.dtype == object))(np.ones(3, np.longdouble))

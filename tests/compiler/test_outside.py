@@ -82,114 +82,49 @@ def test_results_of_what_differentiates_inside_have_no_graph(way: str) -> None:
         assert w.grad.tolist() == [2.0, 4.0]
 
 
-def graph_of_what_was_plain(x, w):
-    x[0] = w[0] * 2
-
-
 HELD = [wg.ones(2)]
+CHANGES = {
+    "x[0] = w[0] * 2": "x was changed in place and has kept the graph of",
+    "HELD[0][0] = w[0] * 2": "was changed in place and has kept the graph of",
+    "x.requires_grad = True": "requires_grad of x changes inside",
+    "w.requires_grad = False": "requires_grad of w changes inside",
+    "w.register_hook(lambda g: g * 2)": "registers a hook on a Tensor",
+    "wg.sum(w**3).backward(create_graph=True)": "the gradient of w requires grad",
+}
 
 
-def graph_of_what_is_held(x, w):
-    HELD[0][0] = w[0] * 2
+@pytest.mark.parametrize("change", CHANGES)
+def test_graphs_that_would_stay_behind_are_refused_by_name(change):
+    space = {"wg": wg, "HELD": HELD}
+    exec(f"def step(x, w):\n    {change}\n    return wg.sum(x.detach())", space)
+    with pytest.raises(TraceError, match=CHANGES[change]):
+        wg.compile(space["step"])(wg.ones(2), wg.asarray([1.0, 2.0], requires_grad=True))
 
 
-def tracked_from_now_on(x, w):
-    x.requires_grad = True
+def gradient(held, x):
+    wg.sum(x * held["w"]).backward()
+    return held["w"].grad
 
 
-def tracked_no_more(x, w):
-    w.requires_grad = False
+def kept(held, x):
+    held["x"] = held["x"] + x
+    return held["x"], held["x"] * 2
 
 
-def hooked(x, w):
-    w.register_hook(lambda g: g * 2)
-
-
-def gradient_with_a_graph(x, w):
-    wg.sum(w**3).backward(create_graph=True)
-
-
-@pytest.mark.parametrize(
-    ("change", "what"),
-    [
-        (graph_of_what_was_plain, "x was changed in place and has kept the graph of"),
-        (graph_of_what_is_held, "was changed in place and has kept the graph of"),
-        (tracked_from_now_on, "requires_grad of x changes inside"),
-        (tracked_no_more, "requires_grad of w changes inside"),
-        (hooked, "registers a hook on a Tensor"),
-        (gradient_with_a_graph, "the gradient of w requires grad"),
-    ],
-)
-def test_graphs_that_would_stay_behind_are_refused_by_name(change, what):
-    def step(x, w):
-        change(x, w)
-        return wg.sum(x.detach())
-
-    w = wg.asarray([1.0, 2.0], requires_grad=True)
-    with pytest.raises(TraceError, match=what):
-        wg.compile(step, strict=True)(wg.ones(2), w)
-
-
-def test_a_gradient_that_is_returned_is_the_gradient_itself():
-    """Also where it was there before, so that it is added to; what others do to it stays."""
+@pytest.mark.parametrize("function", [gradient, kept])
+def test_what_is_returned_is_what_is_kept(function):
+    """From the first call on, also where a gradient was there before; what others do stays."""
 
     def seen(compile):
-        w, found = wg.asarray([1.0, 2.0], requires_grad=True), []
-
-        def step(x):
-            wg.sum(x * w).backward()
-            return w.grad
-
-        step = compile(step)
+        held, found = {"x": wg.ones(2), "w": wg.ones(2, requires_grad=True)}, []
+        step = compile(lambda x: function(held, x))
         for i in range(6):
-            gradient = step(wg.asarray([3.0, 5.0]))
-            found.append((gradient is w.grad, gradient.tolist()))
-            gradient[...] = 7.0
+            first, *others = wg.func.tree_leaves(step(wg.asarray([3.0, 5.0])))
+            is_kept = first is (held["w"].grad if function is gradient else held["x"])
+            found.append((is_kept, [x.tolist() for x in (first, *others)]))
+            first[...] = 7.0
             if i == 3:
-                w.grad = None
+                held["w"].grad = None
         return found
 
     assert seen(wg.compile) == seen(lambda step: step)
-
-
-def test_what_is_returned_and_kept_is_one_tensor_from_the_first_call_on():
-    def seen(compile):
-        held, found = {"x": wg.ones(2)}, []
-
-        def step(x):
-            held["x"] = held["x"] + x
-            return held["x"], held["x"] * 2
-
-        step = compile(step)
-        for _ in range(4):
-            kept, other = step(wg.asarray([3.0, 5.0]))
-            found.append((kept is held["x"], kept.tolist(), other.tolist()))
-            kept[...] = 7.0
-        return found
-
-    assert seen(wg.compile) == seen(lambda step: step)
-
-
-@pytest.mark.parametrize("check", [None, 0])
-def test_gradients_and_states_that_code_asks_for_by_other_names(check: int | None) -> None:
-    def train(compiled: bool) -> list[Any]:
-        w, found = wg.nn.Parameter(wg.ones(3)), []
-        optimizer = wg.optim.Adam([w])
-
-        def step(x: wg.Tensor) -> wg.Tensor:
-            there = getattr(w, "gr" + "ad") is not None
-            optimizer.zero_grad()
-            loss = wg.sum(w * x) * (len(optimizer.state) + 1.0) * (2.0 if there else 3.0)
-            loss.backward()
-            optimizer.step()
-            return loss
-
-        run = wg.compile(step, check=check) if compiled else step
-        for i in range(9):
-            if i in (4, 7):
-                optimizer.state.clear()
-                w.grad = None
-            found.append((run(wg.ones(3) * i).item(), w.tolist()))
-        return found
-
-    assert train(True) == train(False)

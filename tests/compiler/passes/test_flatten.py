@@ -1,6 +1,6 @@
 """Updates in one line, and the lines that steps write into."""
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -34,30 +34,31 @@ def test_a_line_that_somebody_looks_at_is_not_written(kept):
     del held
 
 
-def network(optimiser):
+def network(optimiser, **options):
+    """A small model, and its step for one batch, compiled."""
     wg.manual_seed(0)
     model = wg.nn.Sequential(wg.nn.Linear(5, 4), wg.nn.Tanh(), wg.nn.Linear(4, 3))
     optimizer = getattr(wg.optim, optimiser)(model.parameters(), lr=0.1)
+    x, y = wg.randn(6, 5), wg.random.randint(0, 3, (6,))
 
-    def step(x, y):
+    @wg.compile(**options)
+    def step():
         optimizer.zero_grad()
         loss = wg.nn.functional.cross_entropy(model(x), y)
         loss.backward()
         optimizer.step()
         return loss
 
-    return model, optimizer, step
+    return model, step
 
 
 @pytest.mark.parametrize("optimiser", ["SGD", "Adam"])
 def test_what_a_step_has_left_stays(optimiser):
     """Parameters, gradients and views of them keep the values with which they were taken."""
-    model, _, step = network(optimiser)
-    run = wg.compile(step)
-    x, y = wg.randn(6, 5), wg.random.randint(0, 3, (6,))
+    model, run = network(optimiser)
     kept = []
     for i in range(12):
-        run(x, y)
+        run()
         weight = list(model.parameters())[2 * (i % 2)]
         taken = [weight.detach(), weight.grad, weight[0], weight.detach().numpy()[1:], weight.mT]
         kept.append([(t, np.array(getattr(t, "_array", t))) for t in taken[i % 5 :]])
@@ -104,34 +105,28 @@ def test_updates_are_joined_where_they_are_alike(looked_at):
 
 def test_threads_that_train_one_model():
     """Steps of threads follow one another; each leaves arrays that nobody writes into again."""
-    model, _, step = network("SGD")
-    run = wg.compile(step)
-    x, y = wg.randn(6, 5), wg.random.randint(0, 3, (6,))
+    model, run = network("SGD")
     for _ in range(3):
-        run(x, y)
+        run()
     wrong = []
 
     def train():
         for _ in range(100):
-            run(x, y)
+            run()
             taken = [p.detach()._array for p in model.parameters()]
             before = [np.array(t) for t in taken]
-            run(x, y)
+            run()
             wrong.extend(not np.array_equal(t, b) for t, b in zip(taken, before, strict=True))
 
-    threads = [threading.Thread(target=train) for _ in range(3)]
-    for act in ("start", "join"):
-        for thread in threads:
-            getattr(thread, act)()
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(lambda _: train(), range(3)))
     assert wrong and not any(wrong)
 
 
 def test_memory_is_used_again():
-    model, _, step = network("SGD")
-    run = wg.compile(step, check=0)
-    x, y = wg.randn(6, 5), wg.random.randint(0, 3, (6,))
+    model, run = network("SGD", check=0)
     seen = set()
     for _ in range(20):
-        run(x, y)
+        run()
         seen.add(model[0].weight._array.ctypes.data)
     assert len(seen) <= 6

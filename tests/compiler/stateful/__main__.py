@@ -10,7 +10,7 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
-from tests.compiler.stateful.run import block
+from tests.compiler.stateful.judge import judge_all
 
 BLOCK = 100
 
@@ -28,9 +28,9 @@ def main(arguments: list[str] | None = None) -> int:
     kinds: Counter[str] = Counter()
     pool = ProcessPoolExecutor(chosen.jobs, mp_context=get_context("spawn"))
     with pool:
-        jobs = [pool.submit(block, seeds, chosen.show) for seeds in blocks]
+        jobs = [pool.submit(judge_all, seeds, chosen.show) for seeds in blocks]
         for job in jobs:
-            for kind, message, snippet in job.result()[1]:
+            for kind, message, snippet in job.result():
                 kinds[kind] += 1
                 print(f"# -- {kind}, {message[:1500]}\n{snippet}\n", flush=True)
     spent = time.perf_counter() - started

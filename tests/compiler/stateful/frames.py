@@ -124,37 +124,6 @@ FRAMES: list[Frame] = [
         pure=False,
     ),
     Frame(
-        "two optimisers",
-        "COMPILE\ndef step(x, ARGUMENTS):\n    h = x\n    BODY\n    second.zero_grad()\n"
-        "    wg.mean((weight * h.detach()) ** 2).backward()\n    second.step()\n"
-        "    optimizer.zero_grad(set_to_none=False)\n"
-        "    loss = wg.mean((h * weight) ** 2) + wg.sum(spare)\n"
-        "    loss.backward()\n    CLIP\n    optimizer.step()\n    AFTER\n    return loss, GIVES",
-        "weight = wg.randn(4, requires_grad=True)\noptimizer = OPTIMIZER\n"
-        "second = wg.optim.Adam([weight], lr=0.1)",
-        changes=(
-            'second.param_groups[0]["lr"] *= 0.5',
-            "optimizer.zero_grad()",
-            "weight.grad = None",
-        ),
-        pure=False,
-    ),
-    Frame(
-        "scheduled",
-        "COMPILE\ndef step(x, lr, ARGUMENTS):\n    for group in optimizer.param_groups:\n"
-        "        group['lr'] = lr\n    optimizer.zero_grad()\n    h = x\n    BODY\n"
-        "    loss = wg.mean(h ** 2) + wg.sum(spare)\n    loss.backward()\n"
-        "    optimizer.step()\n    AFTER\n"
-        "    return loss, GIVES",
-        "optimizer = OPTIMIZER",
-        calls=(
-            "results.append(step(FIRST, 0.1, REST))",
-            "results.append(step(FIRST, 0.05, REST))",
-            "results.append(step(FIRST, 1 / (1 + len(results)), REST))",
-        ),
-        pure=False,
-    ),
-    Frame(
         "method",
         "COMPILE\ndef step(self, x, ARGUMENTS):\n    h = x\n    BODY\n    AFTER\n"
         "    return plain(h, GIVES)\n"

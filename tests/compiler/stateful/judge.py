@@ -4,7 +4,7 @@ import linecache
 import re
 import types
 import warnings
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -16,13 +16,14 @@ import numpy as np
 
 import wengert as wg
 from tests.compiler.bits import same_bits
+from tests.compiler.stateful.generator import drawn
 from tests.compiler.stateful.program import Program
 from wengert.backends import backend_of
 from wengert.compiler.capture.errors import CompileError
 from wengert.compiler.compiled import Compiled
 from wengert.compiler.state import is_array
 
-__all__ = ["Finding", "judged", "shortest"]
+__all__ = ["Finding", "judge_all", "judged", "shortest"]
 
 _files = count()
 
@@ -133,6 +134,24 @@ def shortest(finding: Finding, backend: str = "numpy") -> Finding:
                 finding, again = found, True
                 break
     return finding
+
+
+def judge_all(seeds: range, show: int) -> list[tuple[str, str, str]]:
+    """What is wrong with the programs of some seeds: its kind, a message and a snippet."""
+    found = []
+    shown: Counter[str] = Counter()
+    for seed in seeds:
+        program = drawn(seed)
+        try:
+            finding = judged(program)
+        except Exception as error:
+            finding = Finding("writing", f"{type(error).__name__}: {error}", program)
+        if finding is not None:
+            if finding.kind != "writing" and shown[finding.kind] < show:
+                finding = shortest(finding)
+            shown[finding.kind] += 1
+            found.append((finding.kind, f"seed {seed}: {finding.message}", finding.snippet))
+    return found
 
 
 # -- what there is -------------------------------------------------------------------------------

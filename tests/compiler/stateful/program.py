@@ -52,31 +52,7 @@ PLACES: dict[str, tuple[str, str]] = {
 
 
 class Piece(NamedTuple):
-    """A few lines of a function, with what they read and what may change between calls.
-
-    Attributes
-    ----------
-    name : str
-        Of the piece.
-    body : str
-        Lines that make of ``h``, of shape (n, 4), another ``h``.
-    holds : dict of str to tuple of str
-        Its variables, and the values that they may have.
-    setup : str
-        Lines before the variables are made.
-    after : str
-        Lines at the end, after an update.
-    gives : str
-        What is returned beside ``h`` or a loss.
-    changes : tuple of str
-        Lines that may run between calls.
-    argument : tuple of str
-        Values of an argument of its own, ``a$``.
-    trains : str
-        Parameters for the optimiser: an expression that is a list.
-    pure : bool
-        Whether it changes no state, so that threads may call it at once.
-    """
+    """A few lines that make of ``h``, of shape (n, 4), another ``h``; see `pieces`."""
 
     name: str
     body: str
@@ -91,23 +67,7 @@ class Piece(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """What the pieces stand in.
-
-    Attributes
-    ----------
-    name : str
-        Of the frame.
-    lines : str
-        The function, with ``BODY``, ``AFTER``, ``GIVES``, ``ARGUMENTS`` and ``COMPILE`` to fill in.
-    setup : str
-        Lines before it, after all variables; ``TRAINS`` are the parameters.
-    calls : tuple of str
-        Lines that call ``step``; ``CALL`` are its arguments.
-    changes : tuple of str
-        As a piece's.
-    pure : bool
-        Whether it changes no state.
-    """
+    """What pieces stand in: the function, with words in capitals to fill in, and its calls."""
 
     name: str
     lines: str
@@ -136,17 +96,7 @@ class Part(NamedTuple):
 
 
 class Event(NamedTuple):
-    """A line of the script.
-
-    Attributes
-    ----------
-    line : str
-        A change, or a call in which ``CALL`` stands for the arguments.
-    arguments : dict of str to str, optional
-        The arguments of a call, by name.
-    part : int
-        Whose change it is; -1 for the frame's.
-    """
+    """A change, or a call with its arguments by name; and whose it is, -1 for the frame's."""
 
     line: str
     arguments: dict[str, str] | None = None
