@@ -9,7 +9,6 @@ import copy
 import io
 import json
 import pickle
-import runpy
 import sys
 import tempfile
 import traceback
@@ -236,22 +235,6 @@ def results_keep_their_sharding():
 
 
 @check
-def transforms():
-    def loss(w, x):
-        return wg.sum(wg.tanh(x @ w) ** 2)
-
-    w = VALUES.T[0, :5]
-    whole, parts = (wg.asarray(w), wg.asarray(X)), (wg.asarray(w, device=shardings()[1]), spread(X))
-    for derivative in (
-        wg.grad(loss),
-        wg.hessian(loss),
-        lambda w, x: wg.jacobian(lambda w: wg.tanh(x @ w))(w),
-        lambda w, x: wg.jvp(lambda w: loss(w, x), (w,), (wg.ones_like(w),))[1],
-    ):
-        same(derivative(*parts), derivative(*whole).numpy())
-
-
-@check
 def shardings_are_devices():
     rows, whole = shardings()
     x = wg.asarray(X)
@@ -305,22 +288,6 @@ def checkpoints():
         loaded = wg.nn.load(f"{folder}/x.safetensors", device=rows)["x"]
         alike(loaded, rows)
         np.testing.assert_array_equal(loaded.numpy(), X)
-
-
-@check
-def saved_programs():
-    """A file has no shardings beside its inputs', and so no arrays that it would make in them."""
-
-    @wg.compile
-    def step(x):
-        return wg.tanh(x) * wg.arange(5, dtype="float64")
-
-    for _ in range(2):
-        expected = step(spread(X))
-    with tempfile.TemporaryDirectory() as folder:
-        step.save(f"{folder}/step.py")
-        found = runpy.run_path(f"{folder}/step.py")["step"](spread(X).array)
-    np.testing.assert_allclose(np.asarray(found), expected.numpy())
 
 
 @check

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.backends.dask_graphs import recomputing
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -93,18 +92,6 @@ def test_copies_are_not_copied_again():
         sizes.append(len(dict(w.array.dask)))
     steps = np.diff(sizes)
     assert steps[-1] == steps[-2]
-
-
-def test_copies_tell_what_dask_knows_of_their_arrays():
-    """Dask shows it where it draws graphs, of each layer."""
-    with recomputing() as anew:
-        given = da.exp(rows())
-        copied = anew(given)
-    layers = copied.dask.layers
-    assert len(layers) == 2 and layers.keys().isdisjoint(given.dask.layers)
-    for layer in layers.values():
-        known = layer.collection_annotations
-        assert (known["shape"], known["chunksize"]) == ((ROWS, 4), (CHUNK, 4))
 
 
 # Each goes through another kind of layer of dask's.

@@ -28,7 +28,6 @@ P = V / V.sum()
 LONG = RNG.normal(size=24)
 Q = RNG.normal(size=(3, 4))
 R = RNG.normal(size=(3, 3))
-ROTATIONS = Rotation.from_quat(Q).as_matrix()
 C, D = RNG.normal(size=(2, 6)), RNG.normal(size=(2, 8))
 
 
@@ -88,53 +87,6 @@ RigidTransform.from_components(R, Rotation.from_quat(Q)).inv().as_matrix()
 def _cubature(c):
     low, high = beside(c, np.zeros(2)), beside(c, np.ones(2))
     return integrate.cubature(lambda x: x[:, 0] ** 2 * c[0] + x[:, 1] * c[1], low, high).estimate
-
-
-def _sizes():
-    """More cases of functions that have several ways to compute, by lengths, axes and options."""
-    rng = np.random.default_rng(1)
-    for n, m in ((100, 7), (7, 100), (8, 8), (1, 5)):
-        for mode in ("full", "same", "valid"):
-            yield (
-                f"signal.fftconvolve {mode} {n} {m}",
-                lambda x, y, mode=mode: signal.fftconvolve(x, y, mode=mode),
-                *(rng.uniform(0.3, 2, n), rng.uniform(0.3, 2, m)),
-            )
-    for n in (2, 5, 8, 24):
-        x, m = rng.uniform(0.3, 2, n), rng.uniform(0.3, 2, (n, 3))
-        for size in (None, 7, 12):
-            yield f"signal.hilbert {n} {size}", lambda x, k=size: signal.hilbert(x, N=k), x
-            yield f"fft.rfft {n} {size}", lambda x, k=size: fft.rfft(x, k, norm="ortho"), x
-        for size in (3, 4, 16, n):
-            yield (
-                f"signal.resample {n} {size}",
-                lambda x, k=size: signal.resample(x, k, axis=0, window="hann"),
-                m,
-            )
-            yield (
-                f"signal.resample complex {n} {size}",
-                lambda x, k=size: signal.resample(x, k),
-                (x * (1 + 2j)),
-            )
-        yield f"signal.freqz {n}", lambda b, a: signal.freqz(b, a, worN=7)[1], x, V[:3]
-        yield f"signal.freqz whole {n}", lambda b: signal.freqz(b, worN=16, whole=True)[1], x
-        yield f"fft.ifht {n}", lambda x: fft.ifht(x, 0.1, 0.5, offset=0.2, bias=-0.1), x
-        yield f"integrate.trapezoid {n}", lambda y: integrate.trapezoid(y, axis=0), m
-    for method in ("hazen", "linear", "weibull", "inverted_cdf", "harrell-davis"):
-        yield (
-            f"stats.quantile {method}",
-            lambda x, method=method: stats.quantile(x, 0.37, method=method),
-            rng.uniform(0.3, 2, 9),
-        )
-
-
-SIZES = {name: (function, *inputs) for name, function, *inputs in _sizes()}
-
-
-@pytest.mark.parametrize("name", SIZES)
-def test_other_ways_to_compute(name, backend):
-    function, *inputs = SIZES[name]
-    compare(function, *inputs, rtol=1e-10)
 
 
 def test_what_writes_to_views_says_so(backend):

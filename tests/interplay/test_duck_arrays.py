@@ -4,7 +4,6 @@ Values are those of the same library above NumPy's arrays, derivatives those of 
 """
 
 import copy
-import random
 
 import numpy as np
 import pytest
@@ -100,21 +99,6 @@ def test_xarray(line):
         return out
 
     check(program)
-
-
-def test_random_programs_of_xarray():
-    pytest.importorskip("xarray")
-    same = [BY_NAMES[i] for i in (1, 2, 8, 15, 16, 0, 22)]
-    for seed in range(25):
-        chosen = random.Random(seed).choices(same, k=3)
-
-        def program(x, w, chosen=chosen):
-            x, w = named(x, w)
-            for line in chosen:
-                x = np.tanh(of(line, x, w)).transpose("t", "c")
-            return x.mean("t") * w
-
-        check(program)
 
 
 def test_datasets_of_xarray():
@@ -298,11 +282,6 @@ def test_what_fails_in_dask_is_an_error():
         np.asarray(chunks)
     with pytest.raises(ValueError, match="broadcast"):
         chunks.cumsum(axis=0).compute(scheduler="synchronous")
-
-
-@pytest.mark.parametrize("name", ["float32", "int64", "bool", "complex128"])
-def test_numpy_takes_data_types(name):
-    assert np.dtype(getattr(wg, name)) == np.dtype(name)
 
 
 CONVERSIONS = {

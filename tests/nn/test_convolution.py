@@ -168,13 +168,6 @@ def test_convolutions_in_batches_and_compiled(channels: int) -> None:
     assert ("convolution_input(" in step.source) == (channels == 6)
 
 
-@pytest.mark.parametrize("layer", [nn.Linear(0, 3), nn.Conv1d(0, 3, 2), nn.Conv2d(0, 3, 1)])
-def test_without_inputs_the_bias_starts_with_zeros(layer: Any) -> None:
-    nn.init.ones_(layer.bias)
-    layer.reset_parameters()
-    assert layer.bias.tolist() == [0, 0, 0]
-
-
 BAD: list[tuple[Any, type, str]] = [
     (lambda x, w: F.conv2d(x[0, 0], w), RuntimeError, r"of shape \(N, C, H, W\) or \(C, H, W\)"),
     (lambda x, w: F.conv2d(x, w[:, :1]), RuntimeError, r"it needs \(N, C, H, W\)"),

@@ -564,16 +564,6 @@ def test_a_group_more_for_a_plateau() -> None:
             assert scheduler.last_epoch == 0
 
 
-def test_copies_go_their_own_ways() -> None:
-    optimiser, scheduler = after(1)
-    other = copy.deepcopy(scheduler)
-    assert other.optimizer is not optimiser
-    advance(optimiser, scheduler, range(2))
-    assert other.get_last_lr() == [0.05, 0.025] != scheduler.get_last_lr()
-    advance(other.optimizer, other, range(2))
-    assert other.get_last_lr() == scheduler.get_last_lr()
-
-
 @pytest.mark.parametrize("case", CASES, ids=[name for name, _ in CASES])
 def test_a_number_refuses_a_tensor_that_is_differentiated(case: Scheduler) -> None:
     """Also one that this epoch does not look at."""
