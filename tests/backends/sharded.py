@@ -5,14 +5,11 @@ their own: ``python -m tests.backends.sharded`` prints what is wrong with each, 
 ``XLA_FLAGS`` says ``--xla_force_host_platform_device_count=4``.
 """
 
-import copy
 import io
 import json
-import pickle
 import sys
 import tempfile
 import traceback
-import warnings
 
 import numpy as np
 import pytest
@@ -348,31 +345,6 @@ def changes_in_place():
     alike(x, rows)
     x.zero_()
     alike(x, rows)
-
-
-@check
-def copies():
-    rows, _ = shardings()
-    x = spread(X).requires_grad_()
-    alike(copy.deepcopy(x), rows)
-    same(pickle.loads(pickle.dumps(x)), X)  # on the default device, as of any other
-    assert np.array_equal(x.detach().numpy(), X)
-    assert x.detach().tolist() == X.tolist()
-    assert "NamedSharding" in repr(x)
-    assert x[0, 0].item() == X[0, 0]
-    net = wg.nn.Linear(5, 4).double()
-    net.to(shardings()[1])
-    before = net.weight.detach().numpy().copy()
-    state = copy.deepcopy(net.state_dict())
-    net.load_state_dict({k: v.to_backend("numpy") for k, v in state.items()})
-    alike(net.weight, shardings()[1])
-    same(net.weight, before)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with wg.autograd.graph.save_on_cpu():
-            y = wg.sum(wg.exp(x))
-        y.backward()
-    same(x.grad, np.exp(X))
 
 
 @check

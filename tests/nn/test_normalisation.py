@@ -16,8 +16,6 @@ from wengert.backends import namespaces
 from wengert.backends.backend import composites
 from wengert.compiler.facts import KERNELS
 from wengert.nn import functional as F
-from wengert.nn.kernels import numpy_normalisations
-from wengert.testing import gradcheck, gradgradcheck
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(4, 6, 3, 2)) * 2 + 1
@@ -393,38 +391,6 @@ def test_kernels_are_their_composites(name: str, dtype: str) -> None:
                 np.testing.assert_array_equal(x, given)
 
 
-def of_parts(x: Any, w: Any, b: Any) -> Any:
-    """Each normalisation, of rows that are long enough for NumPy's kernels."""
-    flat = wg.reshape(w, (-1,))
-    return (
-        wg.sum(F.layer_norm(x, 160, flat, wg.reshape(b, (-1,))) ** 3)
-        + wg.sum(F.rms_norm(x, 160, flat) ** 3)
-        + wg.sum(F.group_norm(x, 2, w[0, :4], b[0, :4]) ** 3)
-        + wg.sum(F.batch_norm(x, None, None, w[1, :4], b[1, :4], training=True) ** 3)
-        + wg.sum(F.instance_norm(x, weight=w[2, :4], bias=b[2, :4]) ** 3)
-    )
-
-
-def test_derivatives_of_long_rows(backend: Any) -> None:
-    if backend.name == "dask":
-        pytest.skip("each of many differences is a graph there")
-    rng = np.random.default_rng(2)
-    x = wg.asarray(rng.normal(size=(2, 4, 160))).requires_grad_()
-    w, b = (wg.asarray(rng.uniform(0.5, 1, size=(10, 16))).requires_grad_() for _ in range(2))
-    assert gradcheck(of_parts, (x, w, b), fast_mode=True)
-    assert gradgradcheck(of_parts, (x, w, b), fast_mode=True)
-    t = rng.normal(size=x.shape)
-    _, tangent = wg.jvp(lambda x: of_parts(x, w, b), (x.detach(),), (wg.asarray(t),))
-    (g,) = wg.autograd.grad(of_parts(x, w, b), [x])
-    np.testing.assert_allclose(tangent.detach().numpy(), np.sum(g.numpy() * t), rtol=1e-9)
-    function = lambda x: F.group_norm(x, 2, w[0, :4].detach(), b[0, :4].detach())[:, :, :3]
-    jacobian = wg.jacobian(function)(x.detach())  # a batch of cotangents
-    _, tangent = wg.jvp(function, (x.detach(),), (wg.asarray(t),))
-    np.testing.assert_allclose(
-        np.einsum("ijkabc,abc->ijk", jacobian.numpy(), t), tangent.numpy(), rtol=1e-9
-    )
-
-
 @pytest.mark.parametrize("shape", [(4, 4, 160), (6, 4, 16, 16), (3, 4, 5)])
 def test_compiled_derivatives_are_the_eager_ones_to_the_bit(shape: tuple[int, ...]) -> None:
     rng = np.random.default_rng(3)
@@ -465,24 +431,6 @@ def test_numpys_buffer_is_left_as_it_was(function: Any) -> None:
         assert np.getbufsize() == 4096
     finally:
         np.setbufsize(before)
-
-
-@pytest.mark.parametrize(
-    ("name", "plain"), [("scaled_rows", np.multiply), ("shifted_rows", np.add)]
-)
-def test_rows_with_a_number_for_each_place_are_numpys(name: str, plain: Any) -> None:
-    function, w = getattr(numpy_normalisations, name), RNG.normal(size=(1, 1, 40))
-    for x in (
-        RNG.normal(size=(6, 8, 40)),
-        RNG.normal(size=(3, 5, 40)),
-        RNG.normal(size=(8, 6, 40)).swapaxes(0, 1),
-        RNG.normal(size=(6, 16, 40))[:, ::2],
-    ):
-        np.testing.assert_array_equal(function(x, w), plain(x, w))
-        for out in (np.empty(x.shape), np.empty(x.shape[::-1]).T, x):
-            expected = plain(x, w)
-            assert function(x, w, out=out) is not None
-            np.testing.assert_array_equal(out, expected)
 
 
 @pytest.mark.parametrize("wide", [False, True])
