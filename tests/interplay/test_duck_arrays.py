@@ -161,29 +161,6 @@ def test_copies_by_xarray_stay_tracked(line):
     np.testing.assert_allclose(values(slope), values(wg.sum(wg.grad(total)(x))))
 
 
-@pytest.mark.parametrize("way", ["sortby", "copy", "align", "deepcopy"])
-def test_copies_of_quantities_in_xarray_stay_tracked(way):
-    xr, pint = pytest.importorskip("xarray"), pytest.importorskip("pint")
-    x = wg.asarray([1.0, 2.0, 3.0], dtype="float64", requires_grad=True)
-    metres = pint.UnitRegistry().Quantity(x, "m")
-    held = xr.DataArray(metres, dims="t", coords={"t": [2, 0, 1]})
-    copied = {
-        "sortby": lambda: held.sortby("t"),
-        "copy": lambda: held.copy(),
-        "align": lambda: xr.align(held, held)[0],
-        "deepcopy": lambda: copy.deepcopy(held),
-    }[way]()
-    wg.sum(copied.data.magnitude**2).backward()
-    np.testing.assert_allclose(x.grad.numpy(), 2 * values(x))
-
-
-def test_other_deep_copies_are_leaves():
-    x = wg.asarray(X, copy=True, requires_grad=True)
-    assert copy.deepcopy({"x": x})["x"].is_leaf
-    with pytest.raises(RuntimeError, match="graph leaves"):
-        copy.deepcopy(x * 2)
-
-
 # -- pint ----------------------------------------------------------------------------------------
 
 WITH_UNITS = lines_of("""
