@@ -63,18 +63,6 @@ def test_the_function_is_pytorchs(backend: Any, options: dict[str, Any]) -> None
     )
 
 
-@pytest.mark.oracle
-def test_a_mask_is_differentiated() -> None:
-    torch = pytest.importorskip("torch")
-    arrays = [RNG.normal(size=(2, n, E)) for n in (L, S, S)] + [RNG.normal(size=(L, S))]
-    check_against_torch(
-        F.scaled_dot_product_attention,
-        torch.nn.functional.scaled_dot_product_attention,
-        arrays,
-        4,
-    )
-
-
 def test_the_function_by_its_formula(backend: Any) -> None:
     q, k, v = RNG.normal(size=(L, E)), RNG.normal(size=(S, E)), RNG.normal(size=(S, 2))
     weights = np.exp(q @ k.T / math.sqrt(E)) * BOOLEANS

@@ -89,6 +89,14 @@ INDEXED = [
 ]
 IMAGE = RNG.normal(size=(2, 3, 5, 6))
 WINDOWS: Space = {"dilation": ((1, 2),), "padding": ((0, 1),), "stride": ((2, 1),)}
+Q = RNG.normal(size=(5, 5))
+
+
+def away_from_zero(*shape: int) -> np.ndarray:
+    """Vectors of one number nearly 0 have derivatives of large differences."""
+    return RNG.uniform(0.5, 2, shape) * RNG.choice([-1, 1], shape)
+
+
 #: Functions, their inputs, how many of these are differentiated, and the values of options.
 AGAINST: list[tuple[str, list[np.ndarray], int, Space]] = [
     *(
@@ -105,6 +113,12 @@ AGAINST: list[tuple[str, list[np.ndarray], int, Space]] = [
         )
     ),
     ("normalize", [IMAGE[0]], 1, {"p": (1.0, 2.0, 3.5, math.inf), "dim": (0, (0, -1))}),
+    ("scaled_dot_product_attention", [*IMAGE[:, 0], IMAGE[0, 1], Q], 4, {}),  # a mask has one, too
+    *(
+        ("cosine_similarity", [away_from_zero(*s) for s in pair], 2, {"dim": (0, 1, 2, -1, -2)})
+        for shape in ((3, 4), (4,), (2, 1, 4), (1, 3, 1))
+        for pair in (((2, 3, 4), shape), (shape, (2, 3, 4)))
+    ),
     ("unfold", [IMAGE], 1, {"kernel_size": ((2, 3),)} | WINDOWS),
     ("unfold", [IMAGE[0]], 1, {"kernel_size": ((2, 3),)} | WINDOWS),
     ("binary_cross_entropy", [P, T], 1, OF_CLASSES),

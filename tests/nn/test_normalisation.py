@@ -124,23 +124,6 @@ def test_a_batch_of_nothing_moves_no_averages(momentum: Any, shape: tuple[int, .
         np.testing.assert_allclose(layer.state_dict()[name].numpy(), value.numpy(), rtol=1e-5)
 
 
-@pytest.mark.oracle
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_half_precision_takes_its_statistics_in_single(dtype: str) -> None:
-    pytest.importorskip("torch")
-    with wg.use_backend("torch"):
-        x = wg.asarray(X * 300, dtype=dtype)
-        found = F.layer_norm(x, 2)
-        wide = F.layer_norm(wg.astype(x, "float32"), 2)
-        assert found.dtype.name == dtype
-        np.testing.assert_allclose(
-            wg.astype(found, "float32").numpy(), wide.numpy(), rtol=0, atol=5e-3
-        )
-        layer = nn.BatchNorm2d(6, dtype=dtype)
-        layer(x)
-        assert layer.running_mean.dtype.name == dtype
-
-
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize(("momentum", "variance"), [(0.1, 24500.9), (None, math.nan)])
