@@ -5,15 +5,11 @@ their own: ``python -m tests.backends.sharded`` prints what is wrong with each, 
 ``XLA_FLAGS`` says ``--xla_force_host_platform_device_count=4``.
 """
 
-import copy
 import io
 import json
-import pickle
-import runpy
 import sys
 import tempfile
 import traceback
-import warnings
 
 import numpy as np
 import pytest
@@ -236,22 +232,6 @@ def results_keep_their_sharding():
 
 
 @check
-def transforms():
-    def loss(w, x):
-        return wg.sum(wg.tanh(x @ w) ** 2)
-
-    w = VALUES.T[0, :5]
-    whole, parts = (wg.asarray(w), wg.asarray(X)), (wg.asarray(w, device=shardings()[1]), spread(X))
-    for derivative in (
-        wg.grad(loss),
-        wg.hessian(loss),
-        lambda w, x: wg.jacobian(lambda w: wg.tanh(x @ w))(w),
-        lambda w, x: wg.jvp(lambda w: loss(w, x), (w,), (wg.ones_like(w),))[1],
-    ):
-        same(derivative(*parts), derivative(*whole).numpy())
-
-
-@check
 def shardings_are_devices():
     rows, whole = shardings()
     x = wg.asarray(X)
@@ -305,22 +285,6 @@ def checkpoints():
         loaded = wg.nn.load(f"{folder}/x.safetensors", device=rows)["x"]
         alike(loaded, rows)
         np.testing.assert_array_equal(loaded.numpy(), X)
-
-
-@check
-def saved_programs():
-    """A file has no shardings beside its inputs', and so no arrays that it would make in them."""
-
-    @wg.compile
-    def step(x):
-        return wg.tanh(x) * wg.arange(5, dtype="float64")
-
-    for _ in range(2):
-        expected = step(spread(X))
-    with tempfile.TemporaryDirectory() as folder:
-        step.save(f"{folder}/step.py")
-        found = runpy.run_path(f"{folder}/step.py")["step"](spread(X).array)
-    np.testing.assert_allclose(np.asarray(found), expected.numpy())
 
 
 @check
@@ -381,31 +345,6 @@ def changes_in_place():
     alike(x, rows)
     x.zero_()
     alike(x, rows)
-
-
-@check
-def copies():
-    rows, _ = shardings()
-    x = spread(X).requires_grad_()
-    alike(copy.deepcopy(x), rows)
-    same(pickle.loads(pickle.dumps(x)), X)  # on the default device, as of any other
-    assert np.array_equal(x.detach().numpy(), X)
-    assert x.detach().tolist() == X.tolist()
-    assert "NamedSharding" in repr(x)
-    assert x[0, 0].item() == X[0, 0]
-    net = wg.nn.Linear(5, 4).double()
-    net.to(shardings()[1])
-    before = net.weight.detach().numpy().copy()
-    state = copy.deepcopy(net.state_dict())
-    net.load_state_dict({k: v.to_backend("numpy") for k, v in state.items()})
-    alike(net.weight, shardings()[1])
-    same(net.weight, before)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with wg.autograd.graph.save_on_cpu():
-            y = wg.sum(wg.exp(x))
-        y.backward()
-    same(x.grad, np.exp(X))
 
 
 @check

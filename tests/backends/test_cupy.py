@@ -204,21 +204,6 @@ def test_arrays_like_others_and_copies_are_where_these_are() -> None:
     assert {_device(p) for p in pickle.loads(pickle.dumps(model)).parameters()} == {1}
 
 
-@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
-def test_training_stays_on_the_device_that_is_selected(compiled: bool) -> None:
-    step, arguments = training("adam", "dropout")
-    wanted = [step(*arguments).item() for _ in range(4)]
-    with wg.use_backend("cupy:1"):
-        wg.manual_seed(0)
-        step, arguments = training("adam", "dropout")
-        run = wg.compile(step) if compiled else step
-        losses = [run(*arguments) for _ in range(4)]
-        assert {_device(loss) for loss in losses} == {1}
-        assert np.isfinite([loss.item() for loss in losses]).all()
-        assert not counted(run, arguments).copies
-    assert len(wanted) == 4
-
-
 LOGITS = np.random.default_rng(0).normal(size=(7, 5)) * 3
 WRONG = np.asarray([0, 4, 5, 3, -1, 1, 2])
 

@@ -99,21 +99,6 @@ def test_memory_of_others_is_solved_each_time(counted: list[Any]) -> None:
     assert len(counted) == 2
 
 
-def test_a_saved_program_solves(tmp_path: Any) -> None:
-    @wg.compile
-    def f(a: Any, b: Any) -> Any:
-        return wg.func.grad(lambda a, b: wg.sum(wg.linalg.solve(a, b) ** 2), (0, 1))(a, b)
-
-    given = wg.asarray(matrix()), wg.asarray(RNG.normal(size=N))
-    for _ in range(3):
-        expected = f(*given)
-    f.save(tmp_path / "solved.py")
-    names: dict[str, Any] = {"__name__": "solved", "__file__": str(tmp_path / "solved.py")}
-    exec(compile((tmp_path / "solved.py").read_text(), "solved.py", "exec"), names)
-    for found, own in zip(names["f"](*(x.numpy() for x in given)), expected, strict=True):
-        np.testing.assert_array_equal(found, own.numpy())
-
-
 def test_large_matrices_are_numpys_and_all_without_scipy(counted: list[Any]) -> None:
     x, y = matrix(), RNG.normal(size=N)
     for name, value in (("LARGEST", N * N - 1), ("_functions", lambda char: None)):

@@ -76,21 +76,6 @@ def test_what_is_not_finite_stays_in_its_row(name: str, value: float) -> None:
             np.testing.assert_allclose(KERNELS[name](x, axis=axis), expected, rtol=1e-14)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("shape", [(300, 5), (60, 4, 7)])
-def test_a_compiled_reduction_goes_the_same_way(shape: tuple[int, ...], dtype: str) -> None:
-    def f(x: Any) -> Any:
-        y = wg.softmax(x, axis=-1) + wg.max(x, axis=-1, keepdims=True)
-        return wg.sum(y, axis=0), wg.sum(y * x, axis=-1), wg.min(y, axis=-1), wg.mean(y, axis=-1)
-
-    compiled = wg.compile(f)
-    random = np.random.default_rng(1)
-    for order in ("C", "F", "C", "F", "C"):
-        x = wg.asarray(np.asarray(random.standard_normal(shape), dtype, order=order))
-        for found, expected in zip(compiled(x), f(x), strict=True):
-            assert np.array_equal(found.numpy(), expected.numpy())
-
-
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
 def test_the_sigmoid_is_the_composite_to_the_last_bit(dtype: str) -> None:
     from wengert.ops.elementwise.sigmoid import _expit_composite

@@ -137,19 +137,6 @@ def test_flatten_orders_keys_and_comes_back():
     assert flatten([])[0].shape == (0,)
 
 
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [("adam", {"step_size": 0.1}), ("rmsprop", {"step_size": 0.01}), ("sgd", {})],
-)
-def test_optimisers_descend(name, options):
-    calls, optimise = [], of(name, ".misc.optimizers")
-    grad = of("grad")(lambda p, i: np.sum((p["w"] - 1.0) ** 2) + p["b"] ** 2)
-    found = optimise(grad, {"w": X, "b": 0.5}, lambda *given: calls.append(given), 300, **options)
-    assert np.allclose(found["w"], 1.0, atol=0.02)
-    assert abs(found["b"]) < 0.02
-    assert len(calls) == 300
-
-
 def test_optimisers_take_their_known_steps():
     one = {name: of(name, ".misc.optimizers") for name in ("adam", "rmsprop", "sgd")}
 

@@ -4,49 +4,30 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from tests.interplay.compare import compare
+from tests.interplay.compare import call_of, compare
+from tests.walking import lines_of
 
 einops = pytest.importorskip("einops.array_api")
 
 IMAGES = np.random.default_rng(2).normal(size=(2, 4, 6, 3))
 
-REARRANGEMENTS = (
-    ("b h w c -> b c h w", {}),
-    ("b h w c -> (b h) w c", {}),
-    ("b (h1 h2) (w1 w2) c -> b (h1 w1) h2 w2 c", {"h2": 2, "w2": 3}),
-    ("b h w c -> b 1 (c w h)", {}),
-    ("b ... c -> b c ...", {}),
-)
-REDUCTIONS = (
-    ("b h w c -> b c", "mean"),
-    ("b h w c -> c", "sum"),
-    ("b (h 2) (w 3) c -> b h w c", "max"),
-    ("b h w c -> h 1 1 c", "min"),
-    ("b ... c -> b", "prod"),
-)
-REPETITIONS = (
-    ("b h w c -> b (h 2) (w r) c", {"r": 3}),
-    ("b h w c -> n b h w c", {"n": 2}),
-)
+CALLS = lines_of("""
+einops.rearrange(X, "b h w c -> b c h w")
+einops.rearrange(X, "b h w c -> (b h) w c")
+einops.rearrange(X, "b (h1 h2) (w1 w2) c -> b (h1 w1) h2 w2 c", h2=2, w2=3)
+einops.rearrange(X, "b h w c -> b 1 (c w h)")  einops.rearrange(X, "b ... c -> b c ...")
+einops.rearrange([X, Y], "n b h w c -> b (n h) w c")
+einops.reduce(X, "b h w c -> b c", "mean")  einops.reduce(X, "b h w c -> c", "sum")
+einops.reduce(X, "b (h 2) (w 3) c -> b h w c", "max")
+einops.reduce(X, "b h w c -> h 1 1 c", "min")  einops.reduce(X, "b ... c -> b", "prod")
+einops.repeat(X, "b h w c -> b (h 2) (w r) c", r=3)
+einops.repeat(X, "b h w c -> n b h w c", n=2)
+""")
 
 
-@pytest.mark.parametrize(("pattern", "sizes"), REARRANGEMENTS)
-def test_rearrange(pattern, sizes, backend):
-    compare(lambda x: einops.rearrange(x, pattern, **sizes), IMAGES)
-
-
-@pytest.mark.parametrize(("pattern", "how"), REDUCTIONS)
-def test_reduce(pattern, how, backend):
-    compare(lambda x: einops.reduce(x, pattern, how), IMAGES)
-
-
-@pytest.mark.parametrize(("pattern", "sizes"), REPETITIONS)
-def test_repeat(pattern, sizes, backend):
-    compare(lambda x: einops.repeat(x, pattern, **sizes), IMAGES)
-
-
-def test_a_list(backend):
-    compare(lambda x, y: einops.rearrange([x, y], "n b h w c -> b (n h) w c"), IMAGES, IMAGES + 1)
+@pytest.mark.parametrize("line", CALLS)
+def test_calls(line, backend):
+    compare(*call_of(line, {"einops": einops, "X": IMAGES, "Y": IMAGES + 1}))
 
 
 def test_pack_and_unpack(backend):

@@ -20,7 +20,6 @@ V = np.linspace(0.2, 0.9, 5)
 M = np.linspace(0.3, 2.0, 12).reshape(3, 4)
 S = M[:, :3] + 3 * np.eye(3)
 T = np.linspace(-1, 1, 24).reshape(2, 3, 4)
-Z = V + 1j
 HOLE = np.array([0.2, np.nan, 3.0])
 
 #: Calls that NumPy refuses, and the class of its error.

@@ -1,8 +1,5 @@
 """Lists of parameters, and dicts of modules."""
 
-from typing import Any
-
-import numpy as np
 import pytest
 
 import wengert as wg
@@ -49,20 +46,3 @@ def test_a_dict_of_modules() -> None:
         held["d"] = 3
     held.clear()
     assert not list(held.children())
-
-
-@pytest.mark.oracle
-def test_as_pytorch() -> None:
-    torch = pytest.importorskip("torch")
-
-    def made(library: Any, make: Any) -> Any:
-        held = library.ParameterList([make((2, 3)), library.Parameter(make((3,)))])
-        net = library.Module()
-        net.list = held
-        return net
-
-    ours, theirs = made(nn, wg.ones), made(torch.nn, torch.ones)
-    assert repr(ours.list) == repr(theirs.list).replace("torch.", "wengert.")
-    assert list(ours.state_dict()) == list(theirs.state_dict())
-    for mine, other in zip(ours.parameters(), theirs.parameters(), strict=True):
-        np.testing.assert_array_equal(mine.detach().numpy(), other.detach().numpy())

@@ -139,42 +139,6 @@ def test_a_transposed_convolution_is_the_adjoint(
     np.testing.assert_allclose(added, 0, atol=1e-12)
 
 
-@pytest.mark.parametrize("channels", [2, 6])
-def test_convolutions_in_batches_and_compiled(channels: int) -> None:
-    """By a kernel where that is faster, and otherwise by the composite's calls."""
-    x, w = (wg.asarray(RNG.normal(size=s)) for s in ((2, channels, 5, 4), (4, channels, 2, 3)))
-
-    def pooled(x: Any, w: Any) -> Any:
-        return F.max_pool2d(F.conv2d(x, w, padding=1), 2)
-
-    def loss(x: Any, w: Any) -> Any:
-        return (pooled(x, w) ** 2).sum()
-
-    # The rows in one batch of cotangents, the columns in one of tangents, and one after the other.
-    rows = wg.func.jacrev(pooled, argnums=(0, 1))(x, w)
-    columns = wg.func.jacfwd(pooled, argnums=(0, 1))(x, w)
-    for k in range(2):
-        np.testing.assert_allclose(values(rows[k]), values(columns[k]), rtol=1e-10, atol=1e-12)
-    slopes = wg.func.grad(loss, argnums=(0, 1))
-    alone = slopes(x, w)
-    y = values(pooled(x, w))
-    for k in range(2):
-        expected = np.tensordot(2 * y, values(rows[k]), axes=4)
-        np.testing.assert_allclose(values(alone[k]), expected, rtol=1e-10, atol=1e-12)
-    step = wg.compile(slopes)
-    for _ in range(3):
-        for found, expected in zip(step(x, w), alone, strict=True):
-            np.testing.assert_allclose(values(found), values(expected), rtol=1e-10)
-    assert ("convolution_input(" in step.source) == (channels == 6)
-
-
-@pytest.mark.parametrize("layer", [nn.Linear(0, 3), nn.Conv1d(0, 3, 2), nn.Conv2d(0, 3, 1)])
-def test_without_inputs_the_bias_starts_with_zeros(layer: Any) -> None:
-    nn.init.ones_(layer.bias)
-    layer.reset_parameters()
-    assert layer.bias.tolist() == [0, 0, 0]
-
-
 BAD: list[tuple[Any, type, str]] = [
     (lambda x, w: F.conv2d(x[0, 0], w), RuntimeError, r"of shape \(N, C, H, W\) or \(C, H, W\)"),
     (lambda x, w: F.conv2d(x, w[:, :1]), RuntimeError, r"it needs \(N, C, H, W\)"),

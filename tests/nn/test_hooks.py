@@ -97,26 +97,6 @@ def test_what_is_no_hook_and_a_call_of_the_user_s_own() -> None:
     assert type(net) is Net
 
 
-def test_objects_and_slices_made_of_a_hooked_one_have_none() -> None:
-    class Announced(nn.Module):
-        made: list[type] = []
-
-        def __init_subclass__(cls) -> None:
-            Announced.made.append(cls)
-
-        def forward(self, x: Any) -> Any:
-            return x
-
-    one = Announced()
-    one.register_forward_hook(twice)
-    assert not Announced.made
-    assert values(type(one)()(wg.ones(1))) == [1.0]
-    row = nn.Sequential(nn.Identity(), nn.Identity())
-    row.register_forward_hook(twice)
-    assert values(row(wg.ones(1))) == [2.0]
-    assert values(row[:1](wg.ones(1))) == [1.0] and type(row[:1]) is nn.Sequential
-
-
 @wg.no_grad()
 def test_compiled_functions_guard_hooks() -> None:
     net, x = Net(), wg.ones((1, 2))

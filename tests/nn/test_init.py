@@ -119,6 +119,13 @@ def test_truncated_normal_numbers(mean: float, std: float, a: float, b: float, d
         (lambda: init.xavier_uniform_(wg.ones((3, 3)), -1), "is above b="),
         (lambda: init.normal_(wg.ones(3), 0, -1), "deviation of 0 or more, and std=-1"),
         (lambda: init.orthogonal_(wg.ones(3)), "orthogonal_ needs 2 axes or more"),
+        (lambda: init.calculate_gain("sine"), "Unsupported nonlinearity sine"),
+        (lambda: init.calculate_gain("conv4d"), "Unsupported nonlinearity conv4d"),
+        (lambda: init.calculate_gain("leaky_relu", "x"), "not a valid number"),
+        (lambda: init.xavier_normal_(wg.empty(3)), "fewer than 2 dimensions"),
+        (lambda: init.kaiming_normal_(wg.empty(3, 3), mode="sideways"), "Mode sideways"),
+        (lambda: init.uniform_(wg.zeros(3, dtype=wg.int64)), r"not wengert\.int64"),
+        (lambda: init.zeros_(wg.ones(2).requires_grad_() * 2), "in-place"),
         (lambda: init.trunc_normal_(wg.ones(2), 0, 1, 2, 1), "a below b"),
         (lambda: init.trunc_normal_(wg.ones(2), 0, 1, 100, 101), "no share in"),
         (
@@ -128,7 +135,7 @@ def test_truncated_normal_numbers(mean: float, std: float, a: float, b: float, d
     ],
 )
 def test_what_does_not_fit_is_told(call: Any, message: str) -> None:
-    with pytest.raises((ValueError, TypeError), match=message):
+    with pytest.raises((ValueError, TypeError, RuntimeError), match=message):
         call()
 
 
@@ -153,35 +160,12 @@ def test_complex_numbers_have_both_parts_drawn() -> None:
     assert nn.Linear(3, 2, dtype=wg.complex64)(wg.ones(1, 3, dtype=wg.complex64)).shape == (1, 2)
 
 
-def test_fans_of_kernels() -> None:
-    tensor = wg.empty(8, 4, 3, 3)
-    bound = math.sqrt(6 / ((4 + 8) * 9))
-    assert abs(values(init.xavier_uniform_(tensor))).max() <= bound
-
-
 def test_gains() -> None:
     """PyTorch's documentation has them: those that keep the variance of standard normal numbers."""
     expected = {"linear": 1, "conv1d": 1, "conv2d": 1, "conv_transpose3d": 1, "sigmoid": 1}
     expected |= {"tanh": 5 / 3, "relu": 2**0.5, "selu": 0.75}
     assert {name: init.calculate_gain(name) for name in expected} == expected
     assert init.calculate_gain("leaky_relu", 0.3) == pytest.approx((2 / (1 + 0.3**2)) ** 0.5)
-
-
-def test_bad_input() -> None:
-    for name in ("sine", "conv4d"):
-        with pytest.raises(ValueError, match=f"Unsupported nonlinearity {name}"):
-            init.calculate_gain(name)
-    with pytest.raises(ValueError, match="not a valid number"):
-        init.calculate_gain("leaky_relu", "x")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="fewer than 2 dimensions"):
-        init.xavier_normal_(wg.empty(3))
-    with pytest.raises(ValueError, match="Mode sideways"):
-        init.kaiming_normal_(wg.empty(3, 3), mode="sideways")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"not wengert\.int64"):
-        init.uniform_(wg.zeros(3, dtype=wg.int64))
-    x = wg.ones(2).requires_grad_()
-    with pytest.raises(RuntimeError, match="in-place"):
-        init.zeros_(x * 2)
 
 
 # -- layers ----------------------------------------------------------------------------------------
@@ -284,27 +268,6 @@ def test_gradients_are_clipped_by_their_norm(
             np.testing.assert_allclose(values(parameter.grad), expected, rtol=rtol, atol=1e-45)
         for alias, array in zip(aliases, arrays, strict=True):
             np.testing.assert_array_equal(values(alias), array)
-
-
-@pytest.mark.parametrize("size", [1.0, 1e20, 1e-30])
-def test_a_compiled_step_clips_to_the_same_digits(size: float) -> None:
-    with wg.use_backend("numpy"):
-        rng = np.random.default_rng(3)
-        held = [rng.normal(size=s).astype("float32") for s in ((30, 7), (4,), (3, 5))]
-        found = []
-        for wrap in (lambda f: f, wg.compile):
-            parameters = [nn.Parameter(wg.zeros(a.shape)) for a in held]
-
-            def step(*given: Any, parameters: Any = parameters) -> Any:
-                for p, g in zip(parameters, given, strict=True):
-                    p.grad = g * size
-                return nn.utils.clip_grad_norm_(parameters, size / 2), [p.grad for p in parameters]
-
-            run = wrap(step)
-            for _ in range(3):
-                total, grads = run(*[wg.asarray(a) for a in held])
-            found.append([x.numpy().tobytes() for x in (total, *grads)])
-        assert found[0] == found[1]
 
 
 def test_clip_grad_value(backend: Any) -> None:

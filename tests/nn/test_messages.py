@@ -151,19 +151,6 @@ def test_the_change_of_names_that_is_told_loads(own: str, given: str) -> None:
     )
 
 
-def test_modules_are_converted_by_pytorch_s_names(backend: Any) -> None:
-    model = layer()
-    weight = model.weight
-    for name, dtype in (("double", wg.float64), ("half", wg.float16), ("float", wg.float32)):
-        if name == "half" and backend.name == "array_api_strict":
-            continue  # which follows the standard, and has no float16
-        assert getattr(model, name)() is model
-        assert model.weight is weight
-        assert weight.dtype is dtype
-    if backend.name != "array_api_strict":  # its devices are objects of its own
-        assert model.cpu() is model
-
-
 def test_a_gpu_is_asked_of_a_library_that_has_one() -> None:
     with pytest.raises(ValueError, match="numpy has no device 'cuda:1'"):
         layer().cuda(1)

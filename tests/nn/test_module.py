@@ -296,17 +296,6 @@ def test_an_unknown_backend_moves_nothing() -> None:
     assert net.scale.backend.name == "numpy"
 
 
-def test_models_start_the_same_on_every_backend(backend: Any) -> None:
-    wg.manual_seed(3)
-    net = Net()
-    with wg.use_backend("numpy"):
-        wg.manual_seed(3)
-        other = Net()
-    for ours, theirs in zip(net.parameters(), other.parameters(), strict=True):
-        assert ours.backend is backend
-        np.testing.assert_array_equal(values(ours), values(theirs))
-
-
 # -- copies ----------------------------------------------------------------------------------------
 
 
@@ -404,28 +393,6 @@ def test_parameter() -> None:
         nn.Parameter(wg.asarray([1]))
     with pytest.raises(TypeError, match="array"):
         nn.Parameter([1.0])
-
-
-def test_weights_in_files(backend: Any, tmp_path: Any) -> None:
-    net = Net()
-    path = tmp_path / "net.safetensors"
-    nn.save(net.state_dict(), path)
-    state = nn.load(path)
-    assert all(tensor.backend is backend for tensor in state.values())
-    twin = Net()
-    twin.load_state_dict(state)
-    for ours, theirs in zip(net.parameters(), twin.parameters(), strict=True):
-        np.testing.assert_array_equal(values(ours), values(theirs))
-    with pytest.raises(TypeError, match="should be strings"):
-        nn.save({1: wg.ones(1)}, path)  # type: ignore[dict-item]
-
-
-def test_a_transposed_weight_is_stored_by_its_values(tmp_path: Any) -> None:
-    weight = wg.reshape(wg.arange(6.0), (2, 3)).T
-    nn.save({"weight": weight}, tmp_path / "t.safetensors")
-    np.testing.assert_array_equal(
-        values(nn.load(tmp_path / "t.safetensors")["weight"]), values(weight)
-    )
 
 
 def test_modules_move_to_devices_by_their_names(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,8 +16,6 @@ from wengert.backends import namespaces
 from wengert.backends.backend import composites
 from wengert.compiler.facts import KERNELS
 from wengert.nn import functional as F
-from wengert.nn.kernels import numpy_normalisations
-from wengert.testing import gradcheck, gradgradcheck
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(4, 6, 3, 2)) * 2 + 1
@@ -124,23 +122,6 @@ def test_a_batch_of_nothing_moves_no_averages(momentum: Any, shape: tuple[int, .
         assert tuple(out.shape) == tuple(other(torch.tensor(x)).shape)
     for name, value in other.state_dict().items():
         np.testing.assert_allclose(layer.state_dict()[name].numpy(), value.numpy(), rtol=1e-5)
-
-
-@pytest.mark.oracle
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_half_precision_takes_its_statistics_in_single(dtype: str) -> None:
-    pytest.importorskip("torch")
-    with wg.use_backend("torch"):
-        x = wg.asarray(X * 300, dtype=dtype)
-        found = F.layer_norm(x, 2)
-        wide = F.layer_norm(wg.astype(x, "float32"), 2)
-        assert found.dtype.name == dtype
-        np.testing.assert_allclose(
-            wg.astype(found, "float32").numpy(), wide.numpy(), rtol=0, atol=5e-3
-        )
-        layer = nn.BatchNorm2d(6, dtype=dtype)
-        layer(x)
-        assert layer.running_mean.dtype.name == dtype
 
 
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
@@ -393,38 +374,6 @@ def test_kernels_are_their_composites(name: str, dtype: str) -> None:
                 np.testing.assert_array_equal(x, given)
 
 
-def of_parts(x: Any, w: Any, b: Any) -> Any:
-    """Each normalisation, of rows that are long enough for NumPy's kernels."""
-    flat = wg.reshape(w, (-1,))
-    return (
-        wg.sum(F.layer_norm(x, 160, flat, wg.reshape(b, (-1,))) ** 3)
-        + wg.sum(F.rms_norm(x, 160, flat) ** 3)
-        + wg.sum(F.group_norm(x, 2, w[0, :4], b[0, :4]) ** 3)
-        + wg.sum(F.batch_norm(x, None, None, w[1, :4], b[1, :4], training=True) ** 3)
-        + wg.sum(F.instance_norm(x, weight=w[2, :4], bias=b[2, :4]) ** 3)
-    )
-
-
-def test_derivatives_of_long_rows(backend: Any) -> None:
-    if backend.name == "dask":
-        pytest.skip("each of many differences is a graph there")
-    rng = np.random.default_rng(2)
-    x = wg.asarray(rng.normal(size=(2, 4, 160))).requires_grad_()
-    w, b = (wg.asarray(rng.uniform(0.5, 1, size=(10, 16))).requires_grad_() for _ in range(2))
-    assert gradcheck(of_parts, (x, w, b), fast_mode=True)
-    assert gradgradcheck(of_parts, (x, w, b), fast_mode=True)
-    t = rng.normal(size=x.shape)
-    _, tangent = wg.jvp(lambda x: of_parts(x, w, b), (x.detach(),), (wg.asarray(t),))
-    (g,) = wg.autograd.grad(of_parts(x, w, b), [x])
-    np.testing.assert_allclose(tangent.detach().numpy(), np.sum(g.numpy() * t), rtol=1e-9)
-    function = lambda x: F.group_norm(x, 2, w[0, :4].detach(), b[0, :4].detach())[:, :, :3]
-    jacobian = wg.jacobian(function)(x.detach())  # a batch of cotangents
-    _, tangent = wg.jvp(function, (x.detach(),), (wg.asarray(t),))
-    np.testing.assert_allclose(
-        np.einsum("ijkabc,abc->ijk", jacobian.numpy(), t), tangent.numpy(), rtol=1e-9
-    )
-
-
 @pytest.mark.parametrize("shape", [(4, 4, 160), (6, 4, 16, 16), (3, 4, 5)])
 def test_compiled_derivatives_are_the_eager_ones_to_the_bit(shape: tuple[int, ...]) -> None:
     rng = np.random.default_rng(3)
@@ -465,44 +414,6 @@ def test_numpys_buffer_is_left_as_it_was(function: Any) -> None:
         assert np.getbufsize() == 4096
     finally:
         np.setbufsize(before)
-
-
-@pytest.mark.parametrize(
-    ("name", "plain"), [("scaled_rows", np.multiply), ("shifted_rows", np.add)]
-)
-def test_rows_with_a_number_for_each_place_are_numpys(name: str, plain: Any) -> None:
-    function, w = getattr(numpy_normalisations, name), RNG.normal(size=(1, 1, 40))
-    for x in (
-        RNG.normal(size=(6, 8, 40)),
-        RNG.normal(size=(3, 5, 40)),
-        RNG.normal(size=(8, 6, 40)).swapaxes(0, 1),
-        RNG.normal(size=(6, 16, 40))[:, ::2],
-    ):
-        np.testing.assert_array_equal(function(x, w), plain(x, w))
-        for out in (np.empty(x.shape), np.empty(x.shape[::-1]).T, x):
-            expected = plain(x, w)
-            assert function(x, w, out=out) is not None
-            np.testing.assert_array_equal(out, expected)
-
-
-def test_many_rows_of_a_layer_are_the_composites(backend: Any) -> None:
-    x, w, b, g = (
-        RNG.normal(size=s).astype("float32") for s in ((9, 64, 128), 128, 128, (9, 64, 128))
-    )
-    found = [wg.asarray(a).requires_grad_() for a in (x, w, b)]
-    wide = [wg.asarray(a.astype("float64")).requires_grad_() for a in (x, w, b)]
-    outs = [F.layer_norm(each[0], 128, *each[1:]) for each in (found, wide)]
-    single = wg.autograd.grad(outs[0], found, wg.asarray(g))
-    double = wg.autograd.grad(outs[1], wide, wg.asarray(g.astype("float64")))
-    for one, other in zip((outs[0], *single), (outs[1], *double), strict=True):
-        np.testing.assert_allclose(one.detach().numpy(), other.detach().numpy(), 2e-3, 2e-4)
-    run = wg.compile(
-        lambda x, w, b, g: wg.vjp(lambda *a: F.layer_norm(a[0], 128, *a[1:]), x, w, b)[1](g)
-    )
-    for _ in range(2):
-        again = run(*[a.detach() for a in found], wg.asarray(g))
-    for one, other in zip(again, single, strict=True):
-        np.testing.assert_allclose(one.numpy(), other.numpy(), 1e-5, 1e-5)
 
 
 @pytest.mark.parametrize("wide", [False, True])

@@ -161,18 +161,6 @@ def test_ties_and_nan(backend: Any) -> None:
     assert values(whole).tolist() == [[[3, 2]]]
 
 
-def test_means_of_complex_numbers(backend: Any) -> None:
-    z = RNG.normal(size=(1, 1, 4, 4)) + 1j * RNG.normal(size=(1, 1, 4, 4))
-    for found in (
-        F.avg_pool2d(wg.asarray(z), 2),
-        F.adaptive_avg_pool2d(wg.asarray(z), 2),
-    ):
-        expected = z.reshape(1, 1, 2, 2, 2, 2).mean(axis=(3, 5))
-        np.testing.assert_allclose(values(found), expected, rtol=1e-12)
-    padded = values(F.avg_pool2d(wg.asarray(z), 2, 2, 1, count_include_pad=False))
-    np.testing.assert_allclose(padded[..., 0, 0], z[..., 0, 0], rtol=1e-12)
-
-
 @pytest.mark.parametrize(
     "name", [f"{kind}_pool{n}d" for kind in ("avg", "max", "adaptive_avg") for n in (1, 2)]
 )

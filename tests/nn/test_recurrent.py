@@ -124,39 +124,6 @@ def test_gates_far_from_zero(count: int, dtype: str) -> None:
     np.testing.assert_allclose(found, expected, rtol=4 * limits.eps, atol=limits.smallest_subnormal)
 
 
-def test_a_gru_by_its_formulas(backend: Any) -> None:
-    wg.manual_seed(3)
-    gru = nn.GRU(I, H, dtype=wg.float64, batch_first=True)
-    w, u, b, d = (values(p) for p in gru.parameters())
-    x, h = RNG.normal(size=(N, T, I)), np.zeros((N, H))
-    out, last = gru(wg.asarray(x))
-    for t in range(T):
-        r, z, n = np.split(x[:, t] @ w.T + b, 3, axis=1)
-        hr, hz, hn = np.split(h @ u.T + d, 3, axis=1)
-        r, z = sigmoid(r + hr), sigmoid(z + hz)
-        h = (1 - z) * np.tanh(n + r * hn) + z * h
-        np.testing.assert_allclose(values(out)[:, t], h, rtol=1e-10)
-    np.testing.assert_allclose(values(last)[0], h, rtol=1e-10)
-
-
-@pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
-def test_the_second_direction_is_the_first_of_the_turned_sequence(name: str) -> None:
-    wg.manual_seed(1)
-    both = getattr(nn, name)(I, H, bidirectional=True, dtype=wg.float64)
-    one = getattr(nn, name)(I, H, dtype=wg.float64)
-    one.load_state_dict(
-        {
-            key.removesuffix("_reverse"): value
-            for key, value in both.state_dict().items()
-            if key.endswith("_reverse")
-        }
-    )
-    x = wg.asarray(RNG.normal(size=(T, N, I)))
-    out, _ = both(x)
-    turned, _ = one(wg.flip(x, axis=0))
-    np.testing.assert_array_equal(values(out[..., H:]), values(wg.flip(turned, axis=0)))
-
-
 @pytest.mark.parametrize("name", ["LSTM", "GRU"])
 def test_a_network_is_its_cell_step_by_step(name: str) -> None:
     wg.manual_seed(2)

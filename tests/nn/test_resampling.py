@@ -104,16 +104,6 @@ def test_means_of_neighbours(backend: Any) -> None:
         )
 
 
-def test_complex_numbers_keep_their_dtype(backend: Any) -> None:
-    z = RNG.normal(size=(1, 1, 4)) + 1j * RNG.normal(size=(1, 1, 4))
-    found = F.interpolate(wg.asarray(z), 7, mode="linear")
-    real, imag = (
-        values(F.interpolate(wg.asarray(part.copy()), 7, mode="linear"))
-        for part in (z.real, z.imag)
-    )
-    np.testing.assert_allclose(values(found), real + 1j * imag, rtol=1e-14)
-
-
 def test_shuffled_channels(backend: Any) -> None:
     x = np.arange(2 * 8 * 2 * 3.0).reshape(2, 8, 2, 3)
     found = F.pixel_shuffle(wg.asarray(x), 2)

@@ -149,31 +149,6 @@ def test_norms_by_their_formulas() -> None:
     assert values(layer.weight).tolist() == again.tolist()
 
 
-def trained(layer: Any) -> Any:
-    optimizer = wg.optim.SGD(layer.parameters(), lr=0.1)
-
-    def step(x: Any) -> Any:
-        optimizer.zero_grad()
-        loss = wg.sum(layer(x) ** 2)
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    return step
-
-
-def test_compiled_steps() -> None:
-    for norm in (parametrizations.weight_norm, parametrizations.spectral_norm):
-        layer, x = norm(nn.Linear(3, 2).double()), wg.ones((4, 3), dtype=wg.float64)
-        twin = copy.deepcopy(layer)
-        compiled, plain = wg.compile(trained(layer), strict=True), trained(twin)
-        for _ in range(4):
-            np.testing.assert_allclose(values(compiled(x)), values(plain(x)), rtol=1e-12)
-        for a, b in zip(layer.state_dict().values(), twin.state_dict().values(), strict=True):
-            np.testing.assert_allclose(values(a), values(b), rtol=1e-12)
-        assert compiled.report.recordings == 1
-
-
 @pytest.mark.oracle
 @pytest.mark.parametrize(
     ("name", "options"),

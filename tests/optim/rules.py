@@ -4,81 +4,31 @@ from typing import Any
 
 import numpy as np
 
+_DECAY = dict(weight_decay=(0, 0.2))
+_MOMENTS = dict(betas=((0.9, 0.999), (0.7, 0.6)), eps=(1e-8, 0.1)) | _DECAY
+_ADAM: dict[str, tuple[Any, ...]] = dict(lr=(0.001, 0.05)) | _MOMENTS | dict(amsgrad=(False, True))
+_DECOUPLED = dict(decoupled_weight_decay=(False, True))
 #: For each optimiser that has PyTorch's options: values, of which tests take all pairs.
-_ADAM: dict[str, tuple[Any, ...]] = {
-    "lr": (0.001, 0.05),
-    "betas": ((0.9, 0.999), (0.7, 0.6)),
-    "eps": (1e-8, 0.1),
-    "weight_decay": (0, 0.2),
-    "amsgrad": (False, True),
-}
 OPTIONS: dict[str, dict[str, tuple[Any, ...]]] = {
-    "SGD": {
-        "lr": (0.1, 0.02),
-        "momentum": (0, 0.8),
-        "dampening": (0.3, 0),
-        "weight_decay": (0, 0.2),
-        "nesterov": (False, True),
-    },
-    "Adam": _ADAM | {"decoupled_weight_decay": (False, True)},
+    "SGD": dict(lr=(0.1, 0.02), momentum=(0, 0.8), dampening=(0.3, 0), nesterov=(False, True))
+    | _DECAY,
+    "Adam": _ADAM | _DECOUPLED,
     "AdamW": _ADAM,
-    "RMSprop": {
-        "lr": (0.01, 0.03),
-        "alpha": (0.99, 0.5),
-        "eps": (1e-8, 0.1),
-        "weight_decay": (0, 0.2),
-        "momentum": (0, 0.7),
-        "centered": (False, True),
-    },
-    "Adagrad": {
-        "lr": (0.01, 0.1),
-        "lr_decay": (0, 0.3),
-        "weight_decay": (0, 0.2),
-        "initial_accumulator_value": (0, 0.5),
-        "eps": (1e-10, 0.1),
-    },
-    "Adadelta": {
-        "lr": (1.0, 0.3),
-        "rho": (0.9, 0.4),
-        "eps": (1e-6, 0.1),
-        "weight_decay": (0, 0.2),
-    },
-    "Adamax": {
-        "lr": (0.002, 0.05),
-        "betas": ((0.9, 0.999), (0.7, 0.6)),
-        "eps": (1e-8, 0.1),
-        "weight_decay": (0, 0.2),
-    },
-    "NAdam": {
-        "lr": (0.002, 0.05),
-        "betas": ((0.9, 0.999), (0.7, 0.6)),
-        "eps": (1e-8, 0.1),
-        "weight_decay": (0, 0.2),
-        "momentum_decay": (0.004, 0.3),
-        "decoupled_weight_decay": (False, True),
-    },
-    "RAdam": {
-        "lr": (0.001, 0.05),
-        "betas": ((0.9, 0.999), (0.7, 0.8)),
-        "eps": (1e-8, 0.1),
-        "weight_decay": (0, 0.2),
-        "decoupled_weight_decay": (False, True),
-    },
-    "Muon": {
-        "lr": (0.001, 0.05),
-        "weight_decay": (0.1, 0),
-        "momentum": (0.95, 0.5),
-        "nesterov": (True, False),
-        "ns_coefficients": ((3.4445, -4.775, 2.0315), (2, -1.5, 0.5)),
-        "eps": (1e-7, 50),
-        "ns_steps": (5, 2),
-        "adjust_lr_fn": (None, "original", "match_rms_adamw"),
-    },
-    "Lion": {
-        "lr": (1e-4, 0.05),
-        "betas": ((0.9, 0.99), (0.3, 0.5)),
-        "weight_decay": (0, 0.2),
-    },
+    "RMSprop": dict(lr=(0.01, 0.03), alpha=(0.99, 0.5), eps=(1e-8, 0.1))
+    | dict(momentum=(0, 0.7), centered=(False, True))
+    | _DECAY,
+    "Adagrad": dict(lr=(0.01, 0.1), lr_decay=(0, 0.3), eps=(1e-10, 0.1))
+    | dict(initial_accumulator_value=(0, 0.5))
+    | _DECAY,
+    "Adadelta": dict(lr=(1.0, 0.3), rho=(0.9, 0.4), eps=(1e-6, 0.1)) | _DECAY,
+    "Adamax": dict(lr=(0.002, 0.05)) | _MOMENTS,
+    "NAdam": dict(lr=(0.002, 0.05), momentum_decay=(0.004, 0.3)) | _MOMENTS | _DECOUPLED,
+    "RAdam": _MOMENTS | dict(lr=(0.001, 0.05), betas=((0.9, 0.999), (0.7, 0.8))) | _DECOUPLED,
+    "Muon": dict(lr=(0.001, 0.05), weight_decay=(0.1, 0), momentum=(0.95, 0.5), eps=(1e-7, 50))
+    | dict(nesterov=(True, False), ns_steps=(5, 2))
+    | dict(ns_coefficients=((3.4445, -4.775, 2.0315), (2, -1.5, 0.5)))
+    | dict(adjust_lr_fn=(None, "original", "match_rms_adamw")),
+    "Lion": dict(lr=(1e-4, 0.05), betas=((0.9, 0.99), (0.3, 0.5))) | _DECAY,
 }
 
 

@@ -132,23 +132,6 @@ def test_steps_satisfy_the_strong_conditions_of_wolfe(first: float, function: An
     assert abs(end) <= 0.9 * abs(slope)
 
 
-@pytest.mark.parametrize("first", [3, 100])  # the least lies at a third, or close to the end
-def test_a_line_search_looks_at_the_least_of_a_parabola_at_once(first: float) -> None:
-    weight = nn.Parameter(wg.asarray(1.0, dtype="float64"))
-    points = []
-
-    def loss() -> Any:
-        points.append(weight.item())
-        return weight**2
-
-    options = {"line_search_fn": "strong_wolfe", "max_iter": 1, "max_eval": 5}
-    optimiser = optim.LBFGS([weight], lr=first, **options)
-    run(optimiser, loss, 1)
-    assert optimiser.state_dict()["state"][0]["func_evals"] == len(points)
-    assert points == pytest.approx([1, 1 - first, 0], abs=1e-12)
-    assert weight.item() == points[-1]
-
-
 @pytest.mark.parametrize(
     ("function", "starts"),
     [(valley, [irregular(2, 3), irregular(6)]), (bowl, [np.asarray(1.5), irregular(3)])],
@@ -166,22 +149,6 @@ def test_a_saved_state_goes_on(backend: Any, function: Any, starts: list[Any]) -
     second = run(other, lambda: function(wg, again), 2)
     assert first == second
     assert all(w.dtype is wg.float64 and w.backend is backend for w in again)
-
-
-def test_a_state_is_loaded_beside_parameters_of_no_chosen_device(backend: Any) -> None:
-    """JAX's arrays of no chosen device go with those of any."""
-    weight = nn.Parameter(wg.asarray([1.0, 2.0]))
-
-    def loss() -> Any:
-        return ((weight - 3) ** 4).sum()
-
-    first = optim.LBFGS([weight], max_iter=1)
-    run(first, loss, 1)
-    again = optim.LBFGS([weight], max_iter=1)
-    again.load_state_dict(first.state_dict())
-    before = weight.tolist()
-    run(again, loss, 1)
-    assert weight.tolist() != before
 
 
 def test_a_failing_closure_changes_nothing() -> None:

@@ -95,16 +95,6 @@ def test_closure_runs_recorded() -> None:
     assert optimiser.step() is None
 
 
-def test_zero_grad() -> None:
-    p = nn.Parameter(wg.ones(2))
-    optimiser = optim.SGD([p], lr=1.0)
-    (p * p).sum().backward()
-    optimiser.zero_grad(set_to_none=False)
-    assert p.grad.tolist() == [0.0, 0.0]
-    optimiser.zero_grad()
-    assert p.grad is None
-
-
 # -- state -----------------------------------------------------------------------------------------
 
 
@@ -406,17 +396,6 @@ def test_a_state_that_climbs_is_not_loaded() -> None:
     state["param_groups"][0]["maximize"] = True
     with pytest.raises(ValueError, match="has maximize in its groups, and SGD no such"):
         optimiser.load_state_dict(state)
-
-
-def test_text_of_groups() -> None:
-    p, q = nn.Parameter(wg.ones(2)), nn.Parameter(wg.ones(2))
-    lines = repr(optim.SGD([{"params": [p]}, {"params": [q], "lr": 0.5}], lr=0.1)).splitlines()
-    assert (lines[0], lines[-1]) == ("SGD (", ")")
-    at = [lines.index(f"Parameter Group {k}") for k in (0, 1)]
-    assert [line for line in lines if "lr:" in line] == ["    lr: 0.1", "    lr: 0.5"]
-    assert at[0] == 1
-    names = [line.split(":")[0].strip() for line in lines[2 : at[1]]]
-    assert names == sorted({*optim.SGD([p], lr=0.1).defaults})
 
 
 def test_a_step_that_fails_says_why() -> None:

@@ -31,6 +31,54 @@ class Flags:
         return getattr(self, name.lower())
 
 
+def _on_host(function: Any) -> Any:
+    return lambda self, *args: function(self.get(), *args)
+
+
+def _view_of(name: str) -> Any:
+    return lambda self, *args, **named: view(self, getattr(self._host, name)(*args, **named))
+
+
+def _extreme(name: str) -> Any:
+    def method(self: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+        return self._call(name, axis, keepdims=keepdims, out=out)
+
+    return method
+
+
+def _place(name: str) -> Any:
+    def method(
+        self: Any, axis: Any = None, out: Any = None, dtype: Any = None, keepdims: bool = False
+    ) -> Any:
+        return self._call(name, axis, keepdims=keepdims, out=out)
+
+    return method
+
+
+def _running(name: str) -> Any:
+    def method(self: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        return self._call(name, axis, dtype, out=out, launches=2)
+
+    return method
+
+
+def _deviation(name: str) -> Any:
+    def method(
+        self: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        ddof: int = 0,
+        keepdims: bool = False,
+    ) -> Any:
+        launches = 2 if name == "var" else 3
+        return self._call(
+            name, axis, dtype, None, ddof, keepdims=keepdims, out=out, launches=launches
+        )
+
+    return method
+
+
 class ndarray(Operators):
     """``cupy.ndarray``. ``_host`` has its elements, and ``base`` whose memory it is."""
 
@@ -153,14 +201,9 @@ class ndarray(Operators):
         copied("set")
         self._host[...] = arr
 
-    def item(self, *args: Any) -> Any:
-        return self.get().item(*args)
-
-    def tolist(self) -> Any:
-        return self.get().tolist()
-
-    def tobytes(self, order: str = "C") -> bytes:
-        return self.get().tobytes(order)
+    item, tolist, tobytes = map(_on_host, (np.ndarray.item, np.ndarray.tolist, np.ndarray.tobytes))
+    __int__, __float__, __complex__ = map(_on_host, (int, float, complex))
+    __repr__, __str__, __format__ = map(_on_host, (repr, str, format))
 
     def __bool__(self) -> bool:
         if not self.size:
@@ -178,24 +221,6 @@ class ndarray(Operators):
                 "or a.all()"
             )
         return bool(self.get())
-
-    def __int__(self) -> int:
-        return int(self.get())
-
-    def __float__(self) -> float:
-        return float(self.get())
-
-    def __complex__(self) -> complex:
-        return complex(self.get())
-
-    def __repr__(self) -> str:
-        return repr(self.get())
-
-    def __str__(self) -> str:
-        return str(self.get())
-
-    def __format__(self, spec: str) -> str:
-        return format(self.get(), spec)
 
     def __reduce__(self) -> Any:
         return cupy.array, (self.get(),)
@@ -271,14 +296,7 @@ class ndarray(Operators):
     def flatten(self, order: str = "C") -> "ndarray":
         return self.copy(order).reshape(-1, order=order)
 
-    def transpose(self, *axes: Any) -> "ndarray":
-        return view(self, self._host.transpose(*axes))
-
-    def swapaxes(self, axis1: int, axis2: int) -> "ndarray":
-        return view(self, self._host.swapaxes(axis1, axis2))
-
-    def squeeze(self, axis: Any = None) -> "ndarray":
-        return view(self, self._host.squeeze(axis))
+    transpose, swapaxes, squeeze = map(_view_of, ("transpose", "swapaxes", "squeeze"))
 
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> "ndarray":
         host = np.moveaxis(self._host, (axis1, axis2), (-2, -1))
@@ -342,58 +360,15 @@ class ndarray(Operators):
     ) -> "ndarray":
         return self._call("prod", axis, dtype, keepdims=bool(keepdims), out=out)
 
-    def max(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> "ndarray":
-        return self._call("max", axis, keepdims=keepdims, out=out)
-
-    def min(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> "ndarray":
-        return self._call("min", axis, keepdims=keepdims, out=out)
+    max, min, all, any = map(_extreme, ("max", "min", "all", "any"))
+    argmax, argmin = map(_place, ("argmax", "argmin"))
+    cumsum, cumprod = map(_running, ("cumsum", "cumprod"))
+    var, std = map(_deviation, ("var", "std"))
 
     def mean(
         self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False
     ) -> "ndarray":
         return self._call("mean", axis, dtype, keepdims=keepdims, out=out)
-
-    def var(
-        self,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
-        ddof: int = 0,
-        keepdims: bool = False,
-    ) -> "ndarray":
-        return self._call("var", axis, dtype, None, ddof, keepdims=keepdims, out=out, launches=2)
-
-    def std(
-        self,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
-        ddof: int = 0,
-        keepdims: bool = False,
-    ) -> "ndarray":
-        return self._call("std", axis, dtype, None, ddof, keepdims=keepdims, out=out, launches=3)
-
-    def all(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> "ndarray":
-        return self._call("all", axis, keepdims=keepdims, out=out)
-
-    def any(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> "ndarray":
-        return self._call("any", axis, keepdims=keepdims, out=out)
-
-    def argmax(
-        self, axis: Any = None, out: Any = None, dtype: Any = None, keepdims: bool = False
-    ) -> "ndarray":
-        return self._call("argmax", axis, keepdims=keepdims, out=out)
-
-    def argmin(
-        self, axis: Any = None, out: Any = None, dtype: Any = None, keepdims: bool = False
-    ) -> "ndarray":
-        return self._call("argmin", axis, keepdims=keepdims, out=out)
-
-    def cumsum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> "ndarray":
-        return self._call("cumsum", axis, dtype, out=out, launches=2)
-
-    def cumprod(self, axis: Any = None, dtype: Any = None, out: Any = None) -> "ndarray":
-        return self._call("cumprod", axis, dtype, out=out, launches=2)
 
     def repeat(self, repeats: Any, axis: Any = None) -> "ndarray":
         if isinstance(repeats, ndarray):

@@ -6,67 +6,48 @@ from typing import Any
 import pytest
 
 import wengert as wg
+from tests.walking import lines_of, walk
 
 NAN, INF = math.nan, math.inf
 
 
+#: Parameters out of range.
+WRONG = lines_of("""
+Normal(NAN, 1.0)  Normal(0.0, 0.0)  Normal(0.0, NAN)  Laplace(0.0, -1.0)  Uniform(1.0, 1.0)
+Uniform(NAN, 1.0)  Exponential(0.0)  Gamma(1.0, -1.0)  Beta(0.0, 1.0)  Bernoulli(1.1)
+Bernoulli(NAN)  Bernoulli(None, NAN)  Categorical(t([-1.0, 2.0]))  Categorical(t([0.0, 0.0]))
+Categorical(None, t([NAN, 1.0]))  MultivariateNormal(t([NAN, 0.0]), t([[1.0, 0.0], [0.0, 1.0]]))
+MultivariateNormal(t([0.0, 0.0]), t([[1.0, 0.5], [0.1, 1.0]]))
+MultivariateNormal(t([0.0, 0.0]), None, None, t([[1.0, 0.0], [0.0, -1.0]]))
+""")
+#: Distributions, and a value inside and outside of each.
+VALUES = {
+    "Normal(0.0, 1.0)": (1.0, NAN), "Laplace(0.0, 1.0)": (1.0, NAN), "Gamma(1.0, 1.0)": (1.0, -1.0),
+    "Exponential(1.0)": (0.0, -1.0), "Uniform(0.0, 1.0)": (1.0, 1.5), "Beta(1.0, 1.0)": (0.5, 1.5),
+    "Bernoulli(0.5)": (1.0, 0.5), "Categorical(t([0.5, 0.5]))": (1, 2),
+    "Categorical(t([0.5, 0.5]) )": (0, -1), "Categorical( t([0.5, 0.5]))": (0, 0.5),
+}  # fmt: skip
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, of what is not checked
-@pytest.mark.parametrize(
-    ("family", "given"),
-    [
-        ("Normal", (NAN, 1.0)),
-        ("Normal", (0.0, 0.0)),
-        ("Normal", (0.0, NAN)),
-        ("Laplace", (0.0, -1.0)),
-        ("Uniform", (1.0, 1.0)),
-        ("Uniform", (NAN, 1.0)),
-        ("Exponential", (0.0,)),
-        ("Gamma", (1.0, -1.0)),
-        ("Beta", (0.0, 1.0)),
-        ("Bernoulli", (1.1,)),
-        ("Bernoulli", (NAN,)),
-        ("Bernoulli", (None, NAN)),
-        ("Categorical", ([-1.0, 2.0],)),
-        ("Categorical", ([0.0, 0.0],)),
-        ("Categorical", (None, [NAN, 1.0])),
-        ("MultivariateNormal", ([NAN, 0.0], [[1.0, 0.0], [0.0, 1.0]])),
-        ("MultivariateNormal", ([0.0, 0.0], [[1.0, 0.5], [0.1, 1.0]])),
-        ("MultivariateNormal", ([0.0, 0.0], None, None, [[1.0, 0.0], [0.0, -1.0]])),
-    ],
-)
-def test_parameters_out_of_range_are_errors(room: Any, family: str, given: Any) -> None:
-    make = getattr(room.distributions, family)
-    given = [room.tensor(x) if isinstance(x, list) else x for x in given]
-    with pytest.raises(ValueError, match=family):
-        make(*given)
-    make(*given, validate_args=False)
+def test_parameters_and_values_out_of_range_are_errors(room: Any) -> None:
+    space = {**vars(room.distributions), "t": room.tensor, "NAN": NAN}
 
+    def check(family: str, line: str) -> None:
+        with pytest.raises(ValueError, match=family):
+            eval(line, space)
+        eval(f"{line[:-1]}, validate_args=False)", space)
 
-@pytest.mark.parametrize(
-    ("family", "given", "good", "bad"),
-    [
-        ("Normal", (0.0, 1.0), 1.0, NAN),
-        ("Laplace", (0.0, 1.0), 1.0, NAN),
-        ("Uniform", (0.0, 1.0), 1.0, 1.5),
-        ("Exponential", (1.0,), 0.0, -1.0),
-        ("Gamma", (1.0, 1.0), 1.0, -1.0),
-        ("Beta", (1.0, 1.0), 0.5, 1.5),
-        ("Bernoulli", (0.5,), 1.0, 0.5),
-        ("Categorical", ([0.5, 0.5],), 1, 2),
-        ("Categorical", ([0.5, 0.5],), 0, -1),
-        ("Categorical", ([0.5, 0.5],), 0, 0.5),
-    ],
-)
-def test_values_out_of_range_are_errors(
-    room: Any, family: str, given: Any, good: Any, bad: Any
-) -> None:
-    make = getattr(room.distributions, family)
-    given = [room.tensor(x) if isinstance(x, list) else x for x in given]
-    make(*given).log_prob(room.tensor([good]))
-    with pytest.raises(ValueError, match="value"):
-        make(*given).log_prob(room.tensor([good, bad]))
-    if family != "Categorical":
-        make(*given, validate_args=False).log_prob(room.tensor([bad]))
+    def check_value(family: str, line: str, good: Any, bad: Any) -> None:
+        made = eval(line, space)
+        made.log_prob(room.tensor([good]))
+        with pytest.raises(ValueError, match="value"):
+            made.log_prob(room.tensor([good, bad]))
+        if family != "Categorical":
+            eval(f"{line[:-1]}, validate_args=False)", space).log_prob(room.tensor([bad]))
+
+    walk([(line.partition("(")[0], line) for line in WRONG], check)
+    walk([(n.partition("(")[0], n, *ends) for n, ends in VALUES.items()], check_value)
 
 
 def test_values_of_joined_ones_are_checked(room: Any) -> None:

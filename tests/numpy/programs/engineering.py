@@ -48,16 +48,6 @@ def kalman(n: Any, p: Any) -> Any:
     return total
 
 
-def lens(n: Any, p: Any) -> Any:
-    """Rays through two surfaces, by matrices, and the width of the spot."""
-    heights = n.linspace(-0.5, 0.5, 7)
-    rays = n.vstack([heights, n.zeros(7)])
-    for focal, gap in ((p[0], 0.5), (p[1], 1.0)):
-        rays[1] = rays[1] - rays[0] / focal
-        rays[0] += gap * rays[1]
-    return rays[0].std() + n.ptp(rays[0])
-
-
 def grating(n: Any, p: Any) -> Any:
     """The far field of slits by a Fourier transform, and its width."""
     x = n.linspace(-4, 4, 64)
@@ -67,21 +57,6 @@ def grating(n: Any, p: Any) -> Any:
     power /= power.sum()
     k = n.arange(64) - 32
     return n.sqrt(n.sum(power * k**2))
-
-
-def films(n: Any, p: Any) -> Any:
-    """Reflection of thin films by products of complex matrices."""
-    total = n.eye(2, dtype=complex)
-    for index, width in ((1.4, p[0]), (2.3, p[1])):
-        phase = 2 * n.pi * index * width
-        total = total @ n.array(
-            [
-                [n.cos(phase), 1j * n.sin(phase) / index],
-                [1j * index * n.sin(phase), n.cos(phase)],
-            ]
-        )
-    b, c = total @ n.array([1.0, 1.5])
-    return n.abs((b - c) / (b + c)) ** 2
 
 
 def filtering(n: Any, p: Any) -> Any:

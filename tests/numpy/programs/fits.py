@@ -3,14 +3,6 @@
 from typing import Any
 
 
-def line(n: Any, p: Any) -> Any:
-    """A polynomial fitted to moved data, and its value elsewhere."""
-    x = n.linspace(0, 2, 12)
-    y = p[0] * x**2 + n.sin(p[1] * x)
-    c, cov = n.polyfit(x, y, 2, cov=True)
-    return n.polyval(c, 2.5) + n.sqrt(n.diag(cov)).sum()
-
-
 def design(n: Any, p: Any) -> Any:
     """Least squares of a matrix made by c_, with weights."""
     t = n.arange(10) / 5
@@ -18,17 +10,6 @@ def design(n: Any, p: Any) -> Any:
     b = n.r_[p[1], n.cos(t[1:])]
     coef, *_ = n.linalg.lstsq(a * n.sqrt(1 + t)[:, None], b * n.sqrt(1 + t), rcond=None)
     return coef @ coef
-
-
-def gaussian_process(n: Any, p: Any) -> Any:
-    """The likelihood of a Gaussian process by Cholesky's factor."""
-    x = n.array([0.0, 0.4, 1.1, 1.7])
-    y = n.array([0.1, 0.5, 0.8, 0.2])
-    k = p[0] ** 2 * n.exp(-((x[:, None] - x[None, :]) ** 2) / (2 * p[1] ** 2))
-    k[n.diag_indices(4)] += 0.01
-    factor = n.linalg.cholesky(k)
-    alpha = n.linalg.solve(factor, y)
-    return 0.5 * alpha @ alpha + n.log(n.diag(factor)).sum()
 
 
 def mixture(n: Any, p: Any) -> Any:

@@ -50,36 +50,6 @@ def heat(n: Any, p: Any) -> Any:
     return (u[-1] ** 2).sum() + u[:, 8].mean()
 
 
-def waves(n: Any, p: Any) -> Any:
-    """A wave equation on a periodic grid, by roll, in two dimensions."""
-    x, y = n.meshgrid(n.linspace(0, 1, 8), n.linspace(0, 1, 8))
-    now = p[0] * n.sin(2 * n.pi * x) * n.cos(2 * n.pi * y)
-    before = now.copy()
-    for _ in range(10):
-        lap = -4 * now
-        for axis in (0, 1):
-            for shift in (-1, 1):
-                lap += n.roll(now, shift, axis=axis)
-        now, before = 2 * now - before + (p[1] * 0.2) ** 2 * lap, now
-    return n.abs(now).max() + now.std()
-
-
-def lattice(n: Any, p: Any) -> Any:
-    """A lattice-Boltzmann model in one dimension: streaming and collisions."""
-    w = n.array([2 / 3, 1 / 6, 1 / 6])
-    c = n.array([0, 1, -1])
-    f = n.ones((3, 10)) * w[:, None]
-    f[1, 4] += p[0]
-    for _ in range(8):
-        for i in (1, 2):
-            f[i] = n.roll(f[i], c[i])
-        rho = f.sum(axis=0)
-        u = (f[1] - f[2]) / rho
-        equal = n.stack([w[i] * rho * (1 + 3 * c[i] * u) for i in range(3)])
-        f += p[1] * (equal - f)
-    return (f.sum(0) ** 2).sum()
-
-
 def epidemic(n: Any, p: Any) -> Any:
     """Susceptible, infected, recovered: lists that grow, and an array of them."""
     s, i, r = 0.99, 0.01, 0.0
@@ -92,18 +62,3 @@ def epidemic(n: Any, p: Any) -> Any:
         days.append([s, i, r])
     days = n.array(days)
     return days[:, 1].max() + n.trapezoid(days[:, 2]) / 25
-
-
-def ising(n: Any, p: Any) -> Any:
-    """An exact sum over states, by itertools and a running total."""
-    import itertools
-
-    total = 0.0
-    weighted = 0.0
-    for spins in itertools.product([-1, 1], repeat=4):
-        s = n.array(spins)
-        energy = -p[0] * n.sum(s * n.roll(s, 1)) - p[1] * s.sum()
-        weight = n.exp(-energy)
-        total += weight
-        weighted += weight * abs(s.mean())
-    return weighted / total
