@@ -249,7 +249,7 @@ def tensors(
     dtype, shape
         As for `arrays`.
     backend : str, optional
-        Name of the backend that holds them; the one selected when they are drawn by default.
+        Name of the backend that holds them; by default the one selected when they are drawn.
     **choices
         ``elements``, ``unique``, ``domain``, ``away_from`` and ``special``, as for `arrays`.
 
