@@ -94,7 +94,7 @@ class Backend:
 
     @cached_property
     def namespace(self) -> ModuleType:
-        """What rules run against on this library's raw arrays."""
+        """The namespace in which rules compute on this library's raw arrays."""
         return make_namespace(self)
 
     def array_types(self) -> tuple[type, ...]:

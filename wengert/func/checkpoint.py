@@ -74,10 +74,10 @@ def checkpoint(
     Notes
     -----
     The function is run again with the recording mode and the backend that were selected at the
-    call. Tensors that it uses, such as parameters, and buffers that it writes have the values then
-    that they had at the call, and are left as they are. Other attributes and names have those of
-    now. Python's and other libraries' random numbers are not repeated, and changes that it makes to
-    other objects are made twice.
+    call. Tensors that it uses, such as parameters, and buffers that it writes have their values of
+    the call during that run, and afterwards those of before. Other attributes and names have those
+    of now. Python's and other libraries' random numbers are not repeated, and changes that it makes
+    to other objects are made twice.
 
     Examples
     --------

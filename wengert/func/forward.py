@@ -94,8 +94,8 @@ def jvp(
 
     Notes
     -----
-    It is forward mode: one pass, which keeps nothing. Around it, modes such as `no_grad` leave it
-    as it is; what the function computes under `no_grad` is constant, as it is to `grad`.
+    It is forward mode: one pass, which keeps nothing. A `no_grad` block around it has no effect;
+    what the function computes under `no_grad` is constant, as it is to `grad`.
     Of complex functions that are not holomorphic, :math:`J` acts on real and imaginary parts.
 
     Examples

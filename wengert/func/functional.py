@@ -41,7 +41,7 @@ def functional_call(
     kwargs : dict, optional
         The keyword arguments.
     tie_weights : bool
-        Whether a Tensor for one name of a parameter that has several is for all of them.
+        Whether a Tensor given for one name of a shared parameter is used for its other names, too.
     strict : bool
         Whether a parameter or buffer that is not in the dicts is an error.
 

@@ -36,18 +36,17 @@ def hvp(
     Notes
     -----
     Reverse over reverse: the gradient is recorded, and the vector swept back through it, at the
-    cost of a small multiple of the function's. The Hessian is not formed [1]_, and that it is
-    symmetric is used. Tangents through the gradient give the same and were measured to take 1.3 to
-    2.6 times as long. With complex arguments it is the derivative of the conjugate gradient that
+    cost of a small multiple of the function's. The Hessian is not formed [1]_; its symmetry is
+    used. Tangents through the gradient give the same and were measured to take 1.3 to 2.6 times as
+    long. With complex arguments it is the derivative of the conjugate gradient that
     `grad` gives.
 
-    Where a function has no second derivatives it has no product either, and what comes depends on
-    the order of differentiation: of ``x**y``, ``acosh(x)`` or ``xlogy(x, y)`` at the edge of their
-    domain, the product, tangents through the gradient and `hessian` may be finite, infinite or
-    nan, and differ.
+    Where a function has no second derivatives, `hvp`, `hessian` and tangents through the gradient
+    may differ: each gives finite numbers, infinities or nan by its own order of differentiation.
+    Examples are ``x**y``, ``acosh(x)`` and ``xlogy(x, y)`` at the edge of their domain.
 
     A backward that is marked `wengert.autograd.once_differentiable` is refused, whatever its
-    operation's ``jvp`` is: it may compute by other means than tangents or the tape follow.
+    operation's ``jvp`` is: it may compute what neither tangents nor the tape can follow.
 
     References
     ----------

@@ -18,7 +18,7 @@ from wengert.tape.tensor import Tensor, wrapped
 
 
 class Identity(Module):
-    """A layer that returns its input: of a Tensor another one of the same values.
+    """A layer that returns its input; a Tensor comes back as a new Tensor of the same values.
 
     It takes any arguments, so that it can stand in for another layer.
 

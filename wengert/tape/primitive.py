@@ -151,7 +151,7 @@ class Primitive:
         The kinds of dtypes that it is for: ``"floating"`` (real or complex), ``"real floating"``,
         ``"complex"``, ``"numeric"``, ``"real numeric"``, ``"integer"``, ``"boolean"``,
         ``"integer or boolean"``, ``"any"``. Integers given to a floating one become floating. By
-        default an elementwise one with rules, and not linear, is floating, and any other for any.
+        default ``"floating"`` if it is elementwise with rules and not linear, and else ``"any"``.
         A dict says which inputs, with spaces between them, have a dtype together
         (`wengert.tape.promotion`): by default all of a function that is elementwise or linear in
         each, and a single one of a function that is not linear.

@@ -43,7 +43,7 @@ class Argument:
     unique : bool
         Whether no element comes twice.
     elements : strategy, optional
-        Draws the elements, in place of the four parameters above.
+        Draws the elements, in place of ``domain``, ``away_from`` and ``special``.
     differentiated : bool
         Whether derivatives with respect to it are checked, if it is floating or complex.
 

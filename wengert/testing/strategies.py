@@ -189,13 +189,13 @@ def arrays(
     shape : tuple, int or strategy, optional
         `shapes` by default.
     elements : strategy, optional
-        By default `reals` of the next three, or `complexes` of them; or integers from 0 to 9.
+        By default `reals` in ``domain``, `complexes` of these, integers from 0 to 9, or booleans.
     unique : bool
         Whether no value comes twice (so that sorting and extrema have derivatives).
-    away_from : sequence of float
-        Kinks and poles that no value comes near to.
-    special : sequence of float
-        Values that come often, wherever they are.
+    domain : tuple of float
+        The least and the greatest value.
+    away_from, special : sequence of float
+        Kinks and poles that no value comes near to; values that come often, wherever they are.
 
     Examples
     --------
@@ -249,7 +249,7 @@ def tensors(
     dtype, shape
         As for `arrays`.
     backend : str, optional
-        Name of the backend that holds them; the one selected when they are drawn by default.
+        Name of the backend that holds them; by default the one selected when they are drawn.
     **choices
         ``elements``, ``unique``, ``domain``, ``away_from`` and ``special``, as for `arrays`.
 
