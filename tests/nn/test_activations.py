@@ -69,6 +69,12 @@ def test_channels_are_dropped_whole(backend: Any) -> None:
         layer(wg.ones((2,)))
 
 
+def test_digits_of_hardswish_beside_its_end() -> None:
+    x = np.linspace(-2.9999, -2.99, 401, dtype="float32")
+    exact = x.astype("float64") * (x.astype("float64") + 3) / 6
+    np.testing.assert_allclose(F.hardswish(wg.asarray(x)).numpy(), exact, rtol=3e-7)
+
+
 @pytest.mark.whole
 @pytest.mark.parametrize(
     ("call", "message"),

@@ -46,6 +46,8 @@ def test_a_table_that_is_given(backend: Any) -> None:
         (lambda: nn.Embedding(5, 3)(wg.asarray([-1])), "-1 is none of the 5 rows"),
         (lambda: nn.Embedding(5, 3)(wg.ones(2)), "integer indices, not float32"),
         (lambda: nn.Embedding(5, 3, padding_idx=5), "Padding_idx must be within"),
+        (lambda: nn.Embedding(5, 3, padding_idx=1.5), "takes an integer .* as padding_idx"),
+        (lambda: F.embedding(wg.asarray([0]), wg.ones((2, 2)), 0.5), "takes an integer"),
         (lambda: nn.Embedding(5, 3, sparse=True), "takes no sparse, .*: leave it out"),
         (lambda: nn.Embedding(5, 3, max_norm=1.0), "takes no max_norm, .* after each step"),
         (lambda: nn.Embedding(5, 3, None, 1.0), "positional arguments"),

@@ -344,6 +344,20 @@ def test_class_indices_out_of_range(backend: Any, wrong: int, options: dict[str,
             RuntimeError,
             "ignore_index is not supported for floating point target",
         ),
+        *(
+            (
+                lambda x, t, loss=loss, kind=kind, value=value: loss(
+                    x, wg.astype(t, kind), ignore_index=value
+                ),
+                TypeError,
+                f"{loss.__name__} takes an? .* as ignore_index, not ",
+            )
+            for loss in (F.cross_entropy, F.nll_loss)
+            for kind in (wg.int64, wg.int32)  # the first has a shorter way
+            for value in (1.5, np.nan, 2**70, None, "a", wg.asarray(0.5))
+        ),
+        (lambda x, t: F.one_hot(t, 2.5), TypeError, "integer of 64 bits as num_classes, not 2.5"),
+        (lambda x, t: F.group_norm(x, 1.5), TypeError, "integer of 64 bits as num_groups"),
         (lambda x, t: F.cross_entropy(t, t), ValueError, "needs floating logits"),
         (lambda x, t: F.cross_entropy(x, t > 1), RuntimeError, "a target of bool"),
         (lambda x, t: F.cross_entropy(x, t, reduction="avg"), ValueError, "avg is not a valid"),

@@ -273,6 +273,8 @@ def test_gradients_are_clipped_by_their_norm(
 def test_clip_grad_value(backend: Any) -> None:
     z = wg.asarray([3 + 4j, 1j], dtype="complex64")
     assert nn.utils.get_total_norm([z, wg.asarray([1.0])]).item() == pytest.approx(27**0.5)
+    far = wg.asarray([complex(1, 2), complex(np.inf, 0)], dtype="complex64")
+    assert nn.utils.get_total_norm([far, z]).item() == np.inf  # and inf * 0j is nan
     parameters, arrays = gradients()
     nn.utils.clip_grad_value_(parameters, 0.3)
     for parameter, array in zip(parameters, arrays, strict=False):

@@ -280,6 +280,10 @@ AVERAGES = wg.zeros(3, dtype="float32"), wg.ones(3, dtype="float64")
             (lambda t=t: F.batch_norm(wg.ones((2, 3)), *AVERAGES, training=t), "var of float64")
             for t in (False, True)
         ),
+        (
+            lambda: F.batch_norm(wg.ones((2, 3)), wg.ones(3), np.ones(3, "f"), training=True),
+            "updates its running_var, a Tensor and not a ndarray, in place",
+        ),
         (lambda: F.layer_norm(wg.ones((2, 3)), 3, wg.ones(2)), r"a weight of shape \(3,\)"),
         (lambda: nn.LayerNorm(3)(wg.ones((2, 3), dtype=wg.float64)), r"module.to\(wg.float64\)"),
         (lambda: F.rms_norm(wg.ones((2, 3), dtype=wg.int64), 3), "real floating input, not one"),

@@ -119,5 +119,5 @@ def hardswish(input: Any) -> Tensor:
     x = real_floating("hardswish", input)
     low, high = ops.less_equal(x, -3), ops.greater_equal(x, 3)
     inner = ops.where(ops.logical_or(low, high), 0, x)  # so that no product overflows
-    curve = ops.multiply(inner, ops.add(ops.multiply(inner, 1 / 6), 0.5))
+    curve = ops.multiply(ops.multiply(inner, ops.add(inner, 3)), 1 / 6)  # exact at -3
     return ops.where(low, 0, ops.where(high, x, curve))

@@ -11,6 +11,7 @@ from wengert.nn.functional.define import (
     Reduction,
     check_reduction,
     detach,
+    integer,
     look,
     reduce_losses,
     single_precision,
@@ -207,6 +208,8 @@ def cross_entropy(
     kind, held = dtype_of(labels._array.dtype), dtype_of(x.dtype)
     if (  # the most frequent call by far
         weight is None
+        and type(ignore_index) is int
+        and ignore_index.bit_length() < 64
         and type(label_smoothing) is float
         and 0.0 <= label_smoothing <= 1.0
         and x.ndim == 2
@@ -220,7 +223,7 @@ def cross_entropy(
     if hasattr(label_smoothing, "pinned"):  # a trace's number, whose value says which way is taken
         label_smoothing = label_smoothing.pinned()
     check_reduction(reduction)
-    ignore_index = number(ignore_index, "cross_entropy", "ignore_index")
+    ignore_index = integer(ignore_index, "cross_entropy", "ignore_index")
     label_smoothing = number(label_smoothing, "cross_entropy", "label_smoothing")
     if not 0 <= label_smoothing <= 1:
         raise ValueError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
@@ -288,7 +291,7 @@ def nll_loss(
             f"nll_loss needs floating values of at least one axis, not {x.dtype.name} of shape "
             f"{tuple(x.shape)}"
         )
-    ignore_index = number(ignore_index, "nll_loss", "ignore_index")
+    ignore_index = integer(ignore_index, "nll_loss", "ignore_index")
     weight = _scale_weights(weight, reduction)
     labels = _class_indices("nll_loss", x, labels)
     return _reduce(*_likelihoods(x, labels, weight, ignore_index), reduction)
@@ -380,25 +383,20 @@ def _reshape_weights(w: Tensor, x: Tensor, axis: int) -> Tensor:
 
 
 def _weighted(
-    logits: Tensor,
-    target: Tensor,
-    weight: Any,
-    ignore_index: int,
-    reduction: str,
-    label_smoothing: float,
+    logits: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: str, smoothing: float
 ) -> Tensor:
     axis = min(1, logits.ndim - 1)
     x = log_softmax(logits, axis)
     weight = _scale_weights(weight, reduction)
     losses, total = _likelihoods(x, target, weight, ignore_index)
-    if label_smoothing:
+    if smoothing:
         spread = x
         if weight is not None:
             spread = ops.multiply(x, _reshape_weights(_class_weights(x, weight, axis), x, axis))
         even = ops.negative(ops.sum(spread, axis=axis))
         even = ops.where(ops.not_equal(target, ignore_index), even, 0.0)
-        losses = ops.multiply(losses, 1 - label_smoothing)
-        even = ops.multiply(even, label_smoothing / x.shape[axis])
+        losses = ops.multiply(losses, 1 - smoothing)
+        even = ops.multiply(even, smoothing / x.shape[axis])
         if reduction == "mean":  # of both: without weight the first is nan, and so is their sum
             return ops.add(*(_reduce(each, total, reduction) for each in (losses, even)))
         losses = ops.add(losses, even)

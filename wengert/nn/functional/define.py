@@ -9,6 +9,7 @@ from wengert import ops
 from wengert.backends import DType, add_composite, backend_of, dtype_of
 from wengert.interpreters.namespaces import differentiable
 from wengert.names import KEYWORDS
+from wengert.ops.axes import number
 from wengert.ops.hints import refuse_keywords
 from wengert.ops.shares import wide_argument
 from wengert.tape.node import is_lifted
@@ -121,6 +122,14 @@ def refusing(function: L) -> L:
     """Let a function refuse options of PyTorch's that it has not, with what to write."""
     named = "Embedding" if function.__name__ == "embedding" else "Stored"
     return refuse_keywords(function, KEYWORDS[named])
+
+
+def integer(value: Any, function: str, parameter: str) -> Any:
+    """An integer of 64 bits, which a trace may follow."""
+    value = number(value, function, parameter)
+    if not isinstance(value, int) or not -(2**63) <= value < 2**63:
+        raise TypeError(f"{function} takes an integer of 64 bits as {parameter}, not {value!r}")
+    return value
 
 
 def check_reduction(reduction: str) -> None:

@@ -48,12 +48,7 @@ def _cosine(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
 
 @single_precision
 def cosine_embedding_loss(
-    input1: Any,
-    input2: Any,
-    target: Any,
-    margin: float = 0.0,
-    *,
-    reduction: Reduction = "mean",
+    input1: Any, input2: Any, target: Any, margin: float = 0.0, *, reduction: Reduction = "mean"
 ) -> Tensor:
     r"""Loss of a cosine: :math:`1 - c` of alike vectors, :math:`\max(0, c - m)` of others.
 

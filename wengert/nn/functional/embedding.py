@@ -6,8 +6,7 @@ from typing import Any
 from wengert import ops
 from wengert.interpreters.batching import as_it_is
 from wengert.nn.functional.classification import check_classes
-from wengert.nn.functional.define import detach, look, refusing
-from wengert.ops.axes import number
+from wengert.nn.functional.define import detach, integer, look, refusing
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -25,7 +24,7 @@ def as_padding(padding_idx: Any, rows: int) -> int | None:
     """The row of padding as a non-negative number."""
     if padding_idx is None:
         return None
-    at = number(padding_idx, "embedding", "padding_idx")
+    at = integer(padding_idx, "embedding", "padding_idx")
     if not -rows <= at < rows:
         raise ValueError(f"Padding_idx must be within num_embeddings={rows}, and is {at}")
     return at % rows  # type: ignore[no-any-return]
@@ -89,7 +88,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
             f"one_hot is only applicable to index tensor, not {x.dtype.name}: cast with "
             "wg.astype(tensor, wg.int64)"
         )
-    num_classes = number(num_classes, "one_hot", "num_classes")
+    num_classes = integer(num_classes, "one_hot", "num_classes")
     if num_classes == -1:
         if not x.size:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")

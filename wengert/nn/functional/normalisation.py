@@ -7,7 +7,7 @@ from typing import Any
 
 from wengert import ops
 from wengert.backends import DTYPES, dtype_of
-from wengert.nn.functional.define import detach, real_floating, refusing
+from wengert.nn.functional.define import detach, integer, real_floating, refusing
 from wengert.nn.functional.standardised import standardised
 from wengert.ops.axes import as_axes, number, operand
 from wengert.ops.limits import finfo
@@ -150,7 +150,7 @@ def group_norm(
     """
     x = real_floating("group_norm", input)
     shape = tuple(x.shape)
-    groups = number(num_groups, "group_norm", "num_groups")
+    groups = integer(num_groups, "group_norm", "num_groups")
     if len(shape) < 2 or groups < 1 or shape[1] % groups:
         raise RuntimeError(
             "group_norm expects the number of channels, axis 1, to be divisible by num_groups, and "
@@ -238,8 +238,11 @@ def batch_norm(
     if x.ndim < 2:
         raise RuntimeError(f"batch_norm needs an input (N, C, ...), not one of {tuple(x.shape)}")
     channels = tuple(x.shape[1:2])
-    _fit("batch_norm", x, "running_mean", running_mean, channels, channels)
-    _fit("batch_norm", x, "running_var", running_var, channels, channels)
+    for what, given in ("running_mean", running_mean), ("running_var", running_var):
+        _fit("batch_norm", x, what, given, channels, channels)
+        if training and not isinstance(given, Tensor | None):
+            own = type(given).__name__
+            raise TypeError(f"batch_norm updates its {what}, a Tensor and not a {own}, in place")
     eps = number(eps, "batch_norm", "eps")
     weight, bias = _of_channels("batch_norm", x, weight, bias)
     momentum = operand(momentum, x, "batch_norm", "momentum")

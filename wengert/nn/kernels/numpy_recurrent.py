@@ -103,14 +103,7 @@ def lstm(z: Any, weight: Any, h: Any, c: Any) -> tuple[Any, Any, Any]:
 
 
 def lstm_cotangents(
-    g_out: Any,
-    g_cells: Any,
-    g_gates: Any,
-    weight: Any,
-    c: Any,
-    out: Any,
-    cells: Any,
-    gates: Any,
+    g_out: Any, g_cells: Any, g_gates: Any, weight: Any, c: Any, out: Any, cells: Any, gates: Any
 ) -> tuple[Any, Any, Any]:
     """Those of z, h and c."""
     four, tanh = _gates(gates, 4), np.tanh(cells)
@@ -165,14 +158,7 @@ def gru(z: Any, weight: Any, h: Any, bias: Any) -> tuple[Any, Any, Any]:
 
 
 def gru_cotangents(
-    g_out: Any,
-    g_gates: Any,
-    g_own: Any,
-    weight: Any,
-    h: Any,
-    out: Any,
-    gates: Any,
-    own: Any,
+    g_out: Any, g_gates: Any, g_own: Any, weight: Any, h: Any, out: Any, gates: Any, own: Any
 ) -> tuple[Any, Any, Any]:
     """Those of z, of what the state adds to each gate, and of the state at first."""
     three = _gates(gates, 3)

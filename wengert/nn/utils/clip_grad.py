@@ -42,12 +42,10 @@ def _norm_on_host(arrays: list[Any]) -> Any:
 
 def _euclidean_norm(x: Tensor) -> Tensor:
     """The Euclidean norm of all elements, by a dot product of what `factor_of` makes safe."""
-    x = ops.reshape(wide(ops, x), (-1,))
-    factor = factor_of(ops, ops.abs(x), (0,))
+    x = ops.abs(ops.reshape(wide(ops, x), (-1,)))  # of complex numbers inf * 0j would be nan
+    factor = factor_of(ops, x, (0,))
     x = x * factor
-    square = ops.vecdot(x, x)
-    root = ops.sqrt(ops.real(square) if x.dtype.complex else square) / factor
-    return ops.reshape(root, ())
+    return ops.reshape(ops.sqrt(ops.vecdot(x, x)) / factor, ())
 
 
 def get_total_norm(
