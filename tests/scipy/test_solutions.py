@@ -231,3 +231,32 @@ def test_refusals_name_the_function() -> None:
                 program()
     with pytest.raises(CompileError, match="outside compile"):
         wg.compile(lambda q: optimize.brentq(lambda x: x - q, 0.0, 5.0))(tensor(1.0))
+
+
+@pytest.mark.parametrize("method", ["RK45", "Radau", "BDF"])
+@pytest.mark.parametrize("more", [{}, {"t_eval": [0.5, 1.0]}, {"dense_output": True}])
+@pytest.mark.parametrize("nested", [False, True])
+def test_tensors_that_change_later_count_as_they_were(method: str, more: Any, nested: bool) -> None:
+    """As on any tape: before the first sweep, and between it and one of second order."""
+
+    def slopes(first: bool, second: bool) -> list[float]:
+        p, w = tensor(0.4).requires_grad_(), tensor(2.0)
+
+        def rate(t: Any, y: Any) -> Any:
+            root = optimize.fsolve(lambda x: w * x - p * y, [1.0]) if nested else w * y * 0.2
+            return -p * p * w * root
+
+        found = integrate.solve_ivp(rate, (0, 1), [1.0], method, **more)
+        y = found.sol(1.0)[0] if more.get("dense_output") else found.y[0, -1]
+        results = []
+        for change in (first, second):
+            with wg.no_grad():
+                for x in (p, w) if change else ():
+                    x *= 3.0
+            (y,) = wg.autograd.grad(y, p, create_graph=True)  # type: ignore[assignment]
+            results.append(float(y.detach()))
+        return results
+
+    expected = slopes(False, False)
+    assert slopes(True, False)[0] == expected[0]
+    assert slopes(False, True) == expected

@@ -6,7 +6,7 @@ that Tensors in closures count, too.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any, cast
@@ -21,7 +21,7 @@ from wengert.ops.operators import GIVEN
 from wengert.scipy.naming import like_first, plain, tensors_in, tracked, values_of
 from wengert.tape.autograd import grad
 from wengert.tape.callbacks import call_back
-from wengert.tape.function import Function
+from wengert.tape.function import Function, FunctionNode
 from wengert.tape.grad_mode import (
     enable_grad,
     following,
@@ -29,6 +29,7 @@ from wengert.tape.grad_mode import (
     tangents_flow,
     unrecorded,
 )
+from wengert.tape.hooks import unpack
 from wengert.tape.node import Node, Output, is_lifted, tick, walk
 from wengert.tape.observers import Observer, observed_by
 from wengert.tape.sweep import leading_to, recorded_sweep, sweep
@@ -82,7 +83,7 @@ def _prints(x: Any) -> Iterator[Any]:
         plain = x is None or isinstance(x, int | float | str | slice)
         yield repr(x) if plain else type(x)
         if known := getattr(x, "equations", None):  # of a solution within
-            yield known.prints or known.print()
+            yield known.print()
 
 
 def fingerprint(
@@ -149,7 +150,7 @@ class _Equations:
     """The equations at a place, kept on the tape: what they are, and what they depend on."""
 
     def __init__(self, residual: Residual, x: Tensor) -> None:
-        self.residual, self.prints = residual, 0
+        self.prints = 0
         self.number, start = tick(), tick()
         self.node = _Unknown((), (), x._array.shape, x._array.dtype)
         self.place = with_node(x._array, self.node)
@@ -159,17 +160,43 @@ class _Equations:
         array = self.run._array
         self.lifted = array if is_lifted(array) else None
         # Sweeps of higher order go through these nodes, too, and free them.
-        self.kept = [(node, node.saved) for node in walk([self.run._node], start)]
+        self.kept, self.within = list[tuple[Any, str, Any]](), list[_Equations]()
+        for node in walk([self.run._node], start):
+            self.kept.append((node, "saved", node.saved))
+            if isinstance(node, FunctionNode) and node.saved:
+                context = node.saved[0]
+                self.kept.append((context, "_saved", context._saved))
+                self.within += [x for x in [getattr(context, "equations", None)] if x]
 
     def print(self) -> int:
         """What tells equations apart, of all that they compute with."""
-        return hash(tuple(fingerprint(self.run, self.place, outside=lambda node: 0)))
+        if not self.prints:
+            self.prints = hash(tuple(fingerprint(self.run, self.place, outside=lambda node: 0)))
+        return self.prints
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Unpack what is saved, once for all sweeps: each time a checkpoint would run again."""
+        packed = self.kept
+        self.kept = [(*at, saved and tuple(map(unpack, saved))) for *at, saved in packed]
+        with ExitStack() as stack:
+            for known in self.within:
+                stack.enter_context(known.opened())
+            try:
+                self._restore()
+                yield
+            finally:
+                self.kept = packed
+                self._restore()
+
+    def _restore(self) -> None:
+        for owner, name, saved in self.kept:
+            setattr(owner, name, saved)
 
     def rows(self, recorded: bool) -> Tensor:
         """The Jacobian, a row for each equation."""
         rows, run = [], self.run
-        for node, saved in self.kept:
-            node.saved = saved
+        self._restore()
         for unit in np.eye(run.size):
             seed = wg.astype(like_first([run], np.reshape(unit, run.shape)), run.dtype)
             (row,) = pull(run, seed, [self.node], recorded)
@@ -191,30 +218,23 @@ class _Solution(Function):
     def backward(ctx: Any, g: Tensor) -> Any:
         known, (x,) = ctx.equations, ctx.saved_tensors
         recorded = is_grad_enabled() or is_lifted(g._array) or is_lifted(x._array)
-        if known.prints:
-            sources = known.sources
-            with enable_grad():
-                known = _Equations(known.residual, x)
-            known.sources = sources
         if x._node is not None:
             known.node.parents = (x._node,)
-        weight = wg.linalg.solve(wg.conj(known.rows(recorded).T), wg.reshape(g, (-1,)))
-        g = wg.reshape(-weight, known.run.shape)
-        return None, None, *pull(known.run, g, [*known.sources, known.node], recorded)[:-1]
+        with known.opened():
+            weight = wg.linalg.solve(wg.conj(known.rows(recorded).T), wg.reshape(g, (-1,)))
+            g = wg.reshape(-weight, known.run.shape)
+            return None, None, *pull(known.run, g, [*known.sources, known.node], recorded)[:-1]
 
     @staticmethod
     def jvp(ctx: Any, _: Any, t: Any, *sources: Any) -> Any:
         return t  # `solution` has moved it
 
 
-def solution(
-    label: str, residual: Residual, x: Any, given: Iterable[Any] = (), keep: bool = True
-) -> Tensor:
+def solution(label: str, residual: Residual, x: Any, given: Iterable[Any] = ()) -> Tensor:
     """The solution ``x`` of ``residual(x)``, by SciPy, as a Tensor that has derivatives.
 
-    What is ``given`` says where Tensors are made. Equations that are not kept run again in the
-    backward pass, as those within a checkpoint. Raises `RuntimeError` if ``x`` does not solve
-    the equations, or the Jacobian is singular.
+    What is ``given`` says where Tensors are made. Raises `RuntimeError` if ``x`` does not solve the
+    equations, or the Jacobian is singular.
     """
     given, x = list(given), np.asarray(x).astype(np.float64, casting="same_kind")
     found = like_first(given, x).detach()
@@ -223,7 +243,7 @@ def solution(
         if not (tangents_flow() and is_lifted(as_tensor(residual(found))._array)):
             return found
         with enable_grad():
-            return untracked(solution(label, residual, x, given, keep)._array)
+            return untracked(solution(label, residual, x, given)._array)
     known = _Equations(residual, found)
     lifted = known.lifted
     matrix = values_of(known.rows(lifted is not None), label)
@@ -243,8 +263,6 @@ def solution(
         known = _Equations(residual, found) if known.sources else known
     if not (sources := known.sources):
         return untracked(found._array)
-    if not keep:
-        known.prints, known.run, known.kept = known.print(), None, []
     # Tensors that have a node, and nothing else of what they were.
     zeros = [np.broadcast_to(np.zeros((), dtype_of(x.dtype).name), x.shape) for x in sources]
     result: Tensor = _Solution.apply(known, found, *map(with_node, zeros, sources))

@@ -93,7 +93,7 @@ def _radau(field: Callable[..., Any], t: Any, h: Any, y: Tensor) -> Any:
         z = z - change
         if np.abs(change).max() <= 1e-14 * (1 + np.abs(plain[2]).max()):
             break
-    return y + solution("Radau", system, z, [y], keep=False)[2]
+    return y + solution("Radau", system, z, [y])[2]
 
 
 METHODS: dict[str, Step] = {"Radau": _radau}
