@@ -7,7 +7,7 @@ import numpy as np
 
 import wengert as wg
 
-__all__ = ["alike"]
+__all__ = ["alike", "training_step"]
 
 
 def alike(
@@ -35,6 +35,19 @@ def alike(
     if compiles:
         assert "ran eagerly" not in str(function.report), function.report
     return function
+
+
+def training_step(optimizer: Any, loss: Callable[..., Any]) -> Callable[..., Any]:
+    """One step of an optimiser."""
+
+    def step(*batch: Any) -> Any:
+        optimizer.zero_grad()
+        value = loss(*batch)
+        value.backward()
+        optimizer.step()
+        return value
+
+    return step
 
 
 def _seen(answer: Any) -> list[Any]:

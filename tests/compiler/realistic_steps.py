@@ -27,9 +27,6 @@ one cycle inside
     optimizer = optim.AdamW(model.parameters(), lr=0.01)
     schedule = optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=20)
     step: train(x, y), schedule.step()
-plateau outside
-    schedule = optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0)
-    after: schedule.step(1.0)
 least rate of a schedule changed
     schedule = optim.lr_scheduler.CosineAnnealingLR(optimizer, 10)
     step: train(x, y), schedule.step()
@@ -164,8 +161,6 @@ spectral norm
 weight norm
     nn.utils.parametrizations.weight_norm(model[0])
     optimizer = optim.SGD(model.parameters(), lr=0.1)
-hook on a module
-    model[1].register_forward_hook(lambda module, args, out: out * 0.5)
 hook added midway
     after i == 2: model[1].register_forward_hook(lambda module, args, out: out * 0.5)
 hook on a gradient

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.compiler.ordinary import training_step
 from wengert.compiler import replay as replays
 from wengert.compiler.capture.errors import CompileError
 from wengert.compiler.checking import distance
@@ -18,14 +19,7 @@ def training(**options):
     wg.manual_seed(5)
     model = wg.nn.Sequential(wg.nn.Linear(4, 3), wg.nn.Tanh(), wg.nn.Dropout(0.5))
     optimizer = wg.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-
-    def step(x):
-        optimizer.zero_grad()
-        loss = wg.sum(model(x) ** 2)  # the loss
-        loss.backward()
-        optimizer.step()
-        return loss
-
+    step = training_step(optimizer, lambda x: wg.sum(model(x) ** 2))
     return (wg.compile(step, **options) if options else step), model, optimizer
 
 

@@ -6,7 +6,6 @@ Parts are of one size, a power of two, of which no product, quotient or sum is r
 
 import itertools
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,17 +24,9 @@ Step = Callable[[Any], Any]
 
 
 #: Python's arithmetic with a number.
-BESIDE: dict[str, Callable[[Any, Any], Any]] = {
-    "z + k": lambda z, k: z + k,
-    "k + z": lambda z, k: k + z,
-    "z - k": lambda z, k: z - k,
-    "k - z": lambda z, k: k - z,
-    "z * k": lambda z, k: z * k,
-    "k * z": lambda z, k: k * z,
-    "k / z": lambda z, k: k / z,
-}
+BESIDE = ("z + k", "k + z", "z - k", "k - z", "z * k", "k * z", "k / z")
 STEPS: dict[str, Step] = {
-    **{f"{name}, {k}": partial(step, k=k) for k in CONSTANTS for name, step in BESIDE.items()},
+    **{f"{text}, {k}": eval(f"lambda z, k={k}: {text}") for k in CONSTANTS for text in BESIDE},
     "-z": lambda z: -z,
     "conj": wg.conj,
     "real": wg.real,

@@ -13,7 +13,7 @@ import pytest
 
 import wengert as wg
 from tests.compiler.bits import same_bits
-from tests.compiler.ordinary import alike
+from tests.compiler.ordinary import alike, training_step
 from wengert.compiler import CompileError, owners
 
 X = wg.asarray([1.0, 2.0, 3.0])
@@ -461,15 +461,7 @@ def test_a_parameter_without_axes(name: str, dtype: Any) -> None:
         p = wg.nn.Parameter(wg.asarray(1.5, dtype=dtype))
         more = {"momentum": 0.9} if name == "SGD" else {}
         optimizer = getattr(wg.optim, name)([p], lr=0.1, **more)
-
-        def step(x: Any) -> Any:
-            optimizer.zero_grad()
-            loss = wg.sum(wg.abs(x - p) ** 2)
-            loss.backward()
-            optimizer.step()
-            return loss
-
-        return step, lambda: p
+        return training_step(optimizer, lambda x: wg.sum(wg.abs(x - p) ** 2)), lambda: p
 
     alike(make, [(X * i,) for i in range(6)])
 

@@ -29,7 +29,8 @@ LAYOUTS: dict[str, Callable[[Any], Any]] = {
 #: Those that programs take apart otherwise come first.
 SOME = ("in order", "transposed", "broadcast")
 EACH = [*SOME, *(pytest.param(x, marks=pytest.mark.slow) for x in LAYOUTS if x not in SOME)]
-SHAPES = [(4, 6), (2, 3, 4), (1, 5), (7,), (), (0, 3)]
+#: The first is so large that results have buffers.
+SHAPES = [(7, 1, 30, 5), (4, 6), (2, 3, 4), (1, 5), (7,), (), (0, 3)]
 
 #: Results that are views, copies, or one or the other by layout, of an array of any shape.
 MOVES: dict[str, Callable[[Any], Any]] = {

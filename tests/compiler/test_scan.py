@@ -9,6 +9,7 @@ import pytest
 import wengert as wg
 from wengert import nn
 
+dropout = nn.functional.dropout
 pytestmark = pytest.mark.usefixtures("backend")
 
 
@@ -151,12 +152,6 @@ def test_saved(tmp_path) -> None:
 # -- what no loop can do, and is unrolled ----------------------------------------------------------
 
 
-def drawn(w: Any, h: Any, x: Any) -> Any:
-    return once(w, nn.functional.dropout(h, 0.5), x) + wg.sum(
-        wg.scan(lambda h, x: (nn.functional.dropout(h + x, 0.5), h), h, x)[1]
-    )
-
-
 def kept(w: Any, h: Any, x: Any) -> Any:
     found = []
 
@@ -193,22 +188,6 @@ def differentiated(w: Any, h: Any, x: Any) -> Any:
     return wg.sum(p.grad)
 
 
-def twice(w: Any, h: Any, x: Any) -> Any:
-    return wg.sum(wg.hvp(once, (w, h, x), (w, h, x))[0])
-
-
-def forward(w: Any, h: Any, x: Any) -> Any:
-    return wg.jvp(lambda w: once(w, h, x), (w,), (w,))
-
-
-def mapped(w: Any, h: Any, x: Any) -> Any:
-    return wg.vmap(lambda w: once(w, h, x))(wg.stack((w, 2 * w)))
-
-
-def hessian(w: Any, h: Any, x: Any) -> Any:
-    return wg.hessian(once)(w, h, x)
-
-
 def hooked(w: Any, h: Any, x: Any) -> Any:
     """Its hooks are on states, which the steps before have computed."""
 
@@ -225,30 +204,25 @@ def counted(w: Any, h: Any, x: Any) -> Any:
     return last
 
 
-def checkpointed(w: Any, h: Any, x: Any) -> Any:
-    return wg.scan(lambda h, x: (h @ w + x, h), h, x, checkpoint=True)
+UNROLLED = {
+    "written": written,
+    "counted": counted,
+    "hooked": hooked,
+    "kept": kept,
+    "changed": changed,
+    "differentiated": differentiated,
+    "drawn": lambda w, h, x: wg.scan(lambda h, x: (dropout(h + x, 0.5), h), dropout(h, 0.5), x),
+    "checkpoints": lambda w, h, x: wg.scan(lambda h, x: (h @ w + x, h), h, x, checkpoint=True),
+    "twice": lambda w, h, x: wg.hvp(once, (w, h, x), (w, h, x))[0],
+    "forward": lambda w, h, x: wg.jvp(lambda w: once(w, h, x), (w,), (w,)),
+    "mapped": lambda w, h, x: wg.vmap(lambda w: once(w, h, x))(wg.stack((w, 2 * w))),
+    "hessian": lambda w, h, x: wg.hessian(once)(w, h, x),
+}
 
 
-UNROLLED = [
-    *(
-        written,
-        counted,
-        hooked,
-        drawn,
-        kept,
-        changed,
-        differentiated,
-        twice,
-        forward,
-        mapped,
-        hessian,
-    ),
-    checkpointed,
-]
-
-
-@pytest.mark.parametrize("function", UNROLLED, ids=lambda f: f.__name__)
-def test_unrolled(function) -> None:
+@pytest.mark.parametrize("name", UNROLLED)
+def test_unrolled(name) -> None:
+    function = UNROLLED[name]
     step = wg.compile(function)
     for seed in range(3):
         wg.manual_seed(seed)

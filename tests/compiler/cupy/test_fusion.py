@@ -14,6 +14,7 @@ import pytest
 
 import wengert as wg
 import wengert.nn.functional as F
+from tests.compiler.ordinary import training_step
 from tests.simulated_cupy import counting, version
 from wengert import nn, optim
 from wengert.compiler.cupy.routines import routine
@@ -153,13 +154,7 @@ LAUNCHES = {"2 layers": 20, "4 layers": 32, "dropout": 25, "layer norm": 37}
 
 
 def _training(model: nn.Module, updates: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    def step(x: wg.Tensor, y: wg.Tensor) -> wg.Tensor:
-        updates.zero_grad()
-        loss = F.cross_entropy(model(x), y)
-        loss.backward()
-        updates.step()
-        return loss
-
+    step = training_step(updates, lambda x, y: F.cross_entropy(model(x), y))
     rng = np.random.default_rng(0)
     x = wg.asarray(rng.standard_normal((32, 8)), dtype="float32")
     return step, (x, wg.asarray(rng.integers(0, 4, 32)))

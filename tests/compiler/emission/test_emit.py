@@ -52,12 +52,9 @@ def test_lines_of_the_sweep() -> None:
         z = wg.exp(y)
         return wg.autograd.grad(wg.sum(z), [x])
 
-    program = trace_arrays(function, np.ones(2), requires_grad=True)
-    first = function.__code__.co_firstlineno
-    source = emit(optimise(program), NUMPY).source
-    assert f"    # adjoint of test_emit.py:{first + 1}  y = wg.sin(x)\n    cos_1" in source.replace(
-        "d_cos", "cos"
-    )
+    source = emit(optimise(trace_arrays(function, np.ones(2), requires_grad=True)), NUMPY).source
+    line = function.__code__.co_firstlineno + 1
+    assert f"    # adjoint of test_emit.py:{line}  y = wg.sin(x)\n    d_cos_1" in source
 
 
 def test_names_and_constants_are_python() -> None:

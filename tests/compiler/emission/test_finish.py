@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.compiler.ordinary import training_step
 
 pytestmark = pytest.mark.oracle
 
@@ -12,14 +13,7 @@ def training(**options):
     wg.manual_seed(1)
     model = wg.nn.Sequential(wg.nn.Linear(5, 4), wg.nn.ReLU(), wg.nn.Linear(4, 3))
     optimizer = wg.optim.Adam(model.parameters(), lr=0.1)
-
-    def step(x, y):
-        optimizer.zero_grad()
-        loss = wg.nn.functional.cross_entropy(model(x), y)
-        loss.backward()
-        optimizer.step()
-        return loss
-
+    step = training_step(optimizer, lambda x, y: wg.nn.functional.cross_entropy(model(x), y))
     run = wg.compile(step, **options) if options else step
     batches = [(wg.randn(6, 5), wg.random.randint(0, 3, (6,))) for _ in range(6)]
     losses = [run(x, y).item() for x, y in batches]

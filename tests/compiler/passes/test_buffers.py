@@ -17,8 +17,6 @@ from wengert.compiler.capture.trace import Trace
 from wengert.compiler.emission.emit import emit
 from wengert.compiler.passes import optimise
 from wengert.compiler.passes.buffers import buffers
-from wengert.compiler.passes.liveness import copy_outputs
-from wengert.compiler.program import Instruction, Program
 
 NUMPY = get_backend("numpy")
 
@@ -60,10 +58,6 @@ def test_random_updates(made: Any, turns: int) -> None:
         program = trace_arrays(function, *first, requires_grad=True)
         emitted = emit(optimise(program), NUMPY)
         check_emitted(program, emitted, _points(first))
-
-
-def _placed(program: Program) -> Program:
-    return buffers(copy_outputs(program, lambda x, y: Instruction("copy", np.copy, (x,), {}, (y,))))
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
@@ -143,47 +137,6 @@ def test_short_rows_are_repeated_or_spread(shapes: Any, way: str) -> None:
     for each in ('"clip")', "[...] = x1"):
         assert (each in emitted.source) == (each == way), emitted.source
     check_emitted(program, emitted, points)
-
-
-ORDERS = [(1, 0, 2), (0, 2, 1), (2, 0, 1), (1, 2, 0), (2, 1, 0)]
-
-
-@pytest.mark.parametrize("axes", [(1, 0), *ORDERS, (3, 0, 2, 1)])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_results_have_buffers_of_their_own_order(axes: tuple[int, ...], dtype: str) -> None:
-    """A sum over a transposed array adds in another order: a buffer in C's would change it."""
-
-    def function(x: Any) -> Any:
-        turned = wg.exp(wg.permute_dims(x, axes))
-        again = wg.sin(turned) * 3
-        straight = wg.cos(wg.permute_dims(again, np.argsort(axes).tolist()))
-        last = wg.sum(turned + wg.cos(again), axis=0, keepdims=True)
-        return last, wg.sum(straight * x, axis=-1), wg.sum(wg.tanh(turned) * turned)
-
-    x = np.random.default_rng(0).normal(size=(7, 1, 30, 5)[-len(axes) :]).astype(dtype)
-    program = trace_arrays(function, x)
-    placed = _placed(program)
-    turned = next(step for step in placed.instructions if step.name == "exp")
-    assert turned.out is not None
-    for step in placed.instructions:
-        if step.out is not None and step.result.order is not None:
-            lengths = [n > 1 for n in step.result.shape or ()]
-            pairs = zip(lengths, step.result.order, step.out.order or (), strict=True)
-            assert all(ours == theirs for many, ours, theirs in pairs if many)
-    check_emitted(program, emit(program, NUMPY), [[x], [x - 1], [x / 2]])
-
-
-@pytest.mark.parametrize("key", [np.s_[::2], np.s_[:, ::-1], np.s_[:, 1:3]])
-def test_results_of_parts_are_without_gaps(key: Any) -> None:
-    x = np.random.default_rng(1).normal(size=(6, 4, 5))
-    for axes in ((0, 1, 2), *ORDERS):
-
-        def function(x: Any, axes: Any = axes) -> Any:
-            part = wg.exp(wg.permute_dims(x, axes)[key])
-            return wg.sum(part * wg.sin(part), axis=1), wg.sum(part, axis=0)
-
-        program = trace_arrays(function, x)
-        check_emitted(program, emit(program, NUMPY), [[x], [x - 1]])
 
 
 def test_a_sign_is_written_beside_its_operand() -> None:

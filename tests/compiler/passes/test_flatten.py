@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from tests.compiler.ordinary import alike
+from tests.compiler.ordinary import alike, training_step
 from wengert.compiler.passes.flatten import KEPT, FlatArrays
 
 KEEPING = {
@@ -40,16 +40,8 @@ def network(optimiser, **options):
     model = wg.nn.Sequential(wg.nn.Linear(5, 4), wg.nn.Tanh(), wg.nn.Linear(4, 3))
     optimizer = getattr(wg.optim, optimiser)(model.parameters(), lr=0.1)
     x, y = wg.randn(6, 5), wg.random.randint(0, 3, (6,))
-
-    @wg.compile(**options)
-    def step():
-        optimizer.zero_grad()
-        loss = wg.nn.functional.cross_entropy(model(x), y)
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    return model, step
+    step = training_step(optimizer, lambda: wg.nn.functional.cross_entropy(model(x), y))
+    return model, wg.compile(step, **options)
 
 
 @pytest.mark.parametrize("optimiser", ["SGD", "Adam"])

@@ -194,17 +194,6 @@ def _freeze(path: str, x: Any, found: list[Any], known: dict[int, str], kept: li
     if kind in _PLAIN:
         found.append((path, (kind, repr(x))))
         return
-    if kind is wg.Tensor or isinstance(x, wg.Tensor):
-        if id(x) in known:
-            found.append((path, ("same as", known[id(x)])))
-            return
-        known[id(x)] = path
-        kept.append(x)
-        found.append((path, (kind, x.requires_grad, x.is_leaf)))
-        found.append((path, _copied(x._array)))
-        if x._grad is not None:
-            _freeze(path + ".grad", x._grad, found, known, kept)
-        return
     if isinstance(x, np.generic):
         found.append((path, np.array(x)))
         return
@@ -214,11 +203,13 @@ def _freeze(path: str, x: Any, found: list[Any], known: dict[int, str], kept: li
     if not isinstance(x, tuple):  # of equal tuples nobody has to tell which is which
         known[id(x)] = path
     kept.append(x)
-    if isinstance(x, type | types.ModuleType):
-        if (
-            "program" in (getattr(x, "__module__", ""), vars(x).get("__module__"))
-            or x.__name__ == "lib"
-        ):
+    if isinstance(x, wg.Tensor):
+        found.append((path, (kind, x.requires_grad, x.is_leaf)))
+        found.append((path, _copied(x._array)))
+        if x._grad is not None:
+            _freeze(path + ".grad", x._grad, found, known, kept)
+    elif isinstance(x, type | types.ModuleType):
+        if getattr(x, "__module__", "") == "program" or x.__name__ == "lib":
             _inside(path, dict(vars(x)), found, known, kept)
     elif is_array(x):
         found.append((path, _copied(x)))

@@ -194,14 +194,6 @@ no grad as a decorator
     > def quiet$(h):
     >     return wg.mean(h, axis=0)
     h = h + quiet$(h)
-update of an average of parameters !
-    > ema$ = wg.nn.Linear(4, 4).requires_grad_(False)
-    @m: wg.nn.Linear(4, 4)
-    h = @m(h)
-    < with wg.no_grad():
-    <     for a, b in zip(ema$.parameters(), @m.parameters()):
-    <         a.mul_(0.9).add_(0.1 * b)
-    train list(@m.parameters())
 named parameters
     @m: MODULES
     for name, p in @m.named_parameters():

@@ -268,20 +268,6 @@ buffer updated !
     with wg.no_grad():
         @m.mean.mul_(0.9).add_(0.1 * wg.mean(h, axis=0))
     ~ @m.mean = wg.ones(4) | @m.mean.zero_()
-norm in two modes !
-    > class Batch$(wg.nn.Module):
-    >     def __init__(self):
-    >         self.register_buffer('mean', wg.zeros(4))
-    >         self.rate = 0.1
-    >     def forward(self, h):
-    >         if not self.training:
-    >             return h - self.mean
-    >         mean = h.mean(axis=0)
-    >         self.mean = (1 - self.rate) * self.mean + self.rate * mean.detach()
-    >         return h - mean
-    @m: Batch$()
-    h = @m(h)
-    ~ @m.eval() | @m.train() | @m.rate = 0.5 | @m.mean = wg.ones(4)
 dropout !
     @m: wg.nn.Dropout(0.5) | wg.nn.Dropout(0.0) | wg.nn.Dropout(0.2)
     h = @m(h)
