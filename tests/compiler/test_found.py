@@ -8,6 +8,7 @@ import functools
 import inspect
 import json
 import operator
+import pickle
 import random
 import sys
 import threading
@@ -286,6 +287,20 @@ def settings() -> Any:
     return module
 
 
+def by_default(o: Any, key: str, get: Any = getattr) -> Any:
+    return get(o, key)
+
+
+class Slotted:
+    __slots__ = ("kk",)
+
+
+def slotted(kk: float) -> Slotted:
+    made = Slotted()
+    made.kk = kk  # type: ignore[attr-defined]
+    return made
+
+
 def with_k(x: Any) -> Any:
     x.k = 2.0
     return x
@@ -367,6 +382,30 @@ an attribute by the method of object
     | Plain(kk=2.0) | x * object.__getattribute__(o, 'k' + 'k') | o.kk = 3.0
 an attribute of what is pickled | Plain(kk=2.0) | x * o.__getstate__()['k' + 'k'] | o.kk = 3.0
 an attribute in a format | Plain(kk=2.0) | x * float('{0.kk:.3f}'.format(o)) | o.kk = 3.0
+an attribute in a format that is held
+    | (Plain(kk=2.0), '{0.kk}') | x * float(o[1].format(o[0])) | o[0].kk = 3.0
+an attribute in the method of a format
+    | (Plain(kk=2.0), ['{0.kk:.3f}'.format]) | x * float(o[1][0](o[0])) | o[0].kk = 3.0
+an attribute by getattr that is held
+    | (Plain(kk=2.0), getattr) | x * o[1](o[0], 'k' + 'k') | o[0].kk = 3.0
+an attribute by a partial getattr
+    | functools.partial(getattr, Plain(kk=2.0), 'kk') | x * o() | o.args[0].kk = 3.0
+an attribute by vars in a dict
+    | {'get': vars, 'of': Plain(kk=2.0)} | x * o['get'](o['of'])['k' + 'k'] | o['of'].kk = 3.0
+an attribute by a default | Plain(kk=2.0) | x * by_default(o, 'k' + 'k') | o.kk = 3.0
+an attribute by a getter that is held
+    | (Plain(kk=2.0), operator.attrgetter) | x * o[1]('k' + 'k')(o[0]) | o[0].kk = 3.0
+an attribute by a function of a library that is held
+    | (Plain(kk=2.0), inspect.getmembers) | x * dict(o[1](o[0]))['k' + 'k'] | o[0].kk = 3.0
+an attribute by its object's method
+    | Plain(kk=2.0).__getattribute__ | x * o('k' + 'k') | o.__self__.kk = 3.0
+an attribute by the method of object that is held
+    | (Plain(kk=2.0), object.__getattribute__) | x * o[1](o[0], 'k' + 'k') | o[0].kk = 3.0
+a slot by its descriptor | (slotted(2.0), Slotted.kk) | x * o[1].__get__(o[0]) | o[0].kk = 3.0
+a slot by its descriptor's method
+    | (slotted(2.0), Slotted.kk.__get__) | x * o[1](o[0]) | o[0].kk = 3.0
+all attributes in bytes
+    | Plain(kk=2.0) | x * float(sum(pickle.dumps(o))) | o.kk = 3.0
 slots of a dataclass | Slots() | x * (2 if o == Slots() else 3) | o.kk = 3.0
 a text of an object of attrs
     | pytest.importorskip('attr').make_class('Made', ['kk'])(2.0)
@@ -480,6 +519,7 @@ a cached function | functools.lru_cache(lambda: SCALE) | x * o() | pass what it 
 a function of objects | np.frompyfunc(lambda t: t * SCALE, 1, 1) | x * o(1.0) | o is a ufunc
 a view of a dict | {'k': 2.0}.values() | x * sum(o) | pass what
 bits of a generator | np.random.PCG64(0) | x * float(o.random_raw() % 7) | draws from o
+errors of NumPy by a name that is held | np.errstate | o(all='raise') and x / 2 | put np.errstate
 errors of NumPy | 0.0 | raising(x, o) | put np.errstate around the call
 a hook | wg.ones(3, requires_grad=True) | hooking(x, o) | registers a hook on a Tensor
 JSON | 2.0 | x * float(json.dumps(o)) | static_argnames
