@@ -753,6 +753,42 @@ def test_a_schedule_gets_another_least_rate() -> None:
     assert all(map(same_bits, run(True), run(False)))
 
 
+@pytest.mark.parametrize("check", [None, 0])
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        ("SGD", {"momentum": 0.9}),
+        ("Adam", {"amsgrad": True}),
+        ("RMSprop", {"centered": True}),
+        ("RMSprop", {"momentum": 0.5}),
+    ],
+)
+def test_an_option_is_switched_on_midway(name: str, option: Any, check: int | None) -> None:
+    """The call in which the optimiser begins to keep more runs as it is."""
+
+    def run(compiled: bool) -> tuple[list[Any], Any]:
+        params = [wg.nn.Parameter(X), wg.nn.Parameter(-X)]
+        optimizer = getattr(wg.optim, name)(params, lr=0.1)
+
+        def step() -> Any:
+            optimizer.zero_grad()
+            wg.sum(params[0] * params[1] + params[0] ** 2).backward()
+            optimizer.step()
+            return [p.detach() + 0 for p in params]
+
+        f, found = wg.compile(step, check=check) if compiled else step, []
+        for i in range(8):
+            if i == 4:
+                optimizer.param_groups[0].update(option)
+            found += f()
+        return found, f
+
+    found, f = run(True)
+    assert all(map(same_bits, found, run(False)[0]))
+    assert f.report.recordings == 2
+    assert "begins what an optimizer keeps ran as it is" in str(f.report)
+
+
 def function_made(x: Any) -> Any:
     def run(y: Any) -> Any:
         return y

@@ -377,14 +377,15 @@ class _Walk:
         # A defaultdict makes items that are asked for.
         ordered = not numeric or type(x) is defaultdict
         self.state.sizes.append((x, keys if ordered else len(keys), name))
-        self.shared = {} if id(x) in self.state.growing else self.shared
+        outer = id(x) in self.state.growing and self.shared is None
+        self.shared = {} if outer else self.shared
         for key in keys:
             if not by_name:
                 self.visit(key, None, f"a key of {name}")
             called = f"{name}.{key}" if numeric and type(key) is str else item_name(name, key)
             called = self.state.known[id(key)] if isinstance(key, Tensor) else called
             self.visit_at(x, key, called, numeric=numeric)
-        self.shared = None if id(x) in self.state.growing else self.shared
+        self.shared = None if outer else self.shared
         if type(x) is defaultdict:
             self.visit_at(x, "default_factory", f"{name}.default_factory", "attr")
 
@@ -462,7 +463,7 @@ class _Walk:
         if isinstance(x, Optimizer):
             params = [param for group in x.param_groups for param in group["params"]]
             self.state.starting |= any(param not in x.state for param in params)
-            self.state.growing.add(id(x.state))
+            self.state.growing.update(map(id, (x.state, *x.state.values())))
         self.attributes(x, kind, name, numeric=numeric)
 
     def attributes(self, x: Any, kind: type, name: str, *, numeric: bool = False) -> None:
