@@ -19,8 +19,8 @@ from wengert.compiler import CompileError, owners
 X = wg.asarray([1.0, 2.0, 3.0])
 #: What stands before the lines of each row.
 BEFORE = """
-import ctypes, dataclasses, functools, inspect, json, operator, random, sys, threading, types
-import weakref
+import ctypes, dataclasses, functools, inspect, json, operator, pickle, random, sys, threading
+import types, weakref
 from collections import ChainMap, UserDict
 from contextlib import nullcontext
 from contextvars import ContextVar
@@ -42,6 +42,14 @@ class Plain:
 def with_k(x, k=2.0):
     x.k = k
     return x
+def by_default(o, key, get=getattr):
+    return get(o, key)
+class Slotted:
+    __slots__ = ("kk",)
+def slotted(kk):
+    made = Slotted()
+    made.kk = kk
+    return made
 def made_module(name):
     sys.modules[name] = with_k(ModuleType(name))
     return sys.modules[name]
@@ -229,6 +237,30 @@ an attribute by the method of object
     | Plain(kk=2.0) | x * object.__getattribute__(o, 'k' + 'k') | o.kk = 3.0
 an attribute of what is pickled | Plain(kk=2.0) | x * o.__getstate__()['k' + 'k'] | o.kk = 3.0
 an attribute in a format | Plain(kk=2.0) | x * float('{0.kk:.3f}'.format(o)) | o.kk = 3.0
+an attribute in a format that is held
+    | (Plain(kk=2.0), '{0.kk}') | x * float(o[1].format(o[0])) | o[0].kk = 3.0
+an attribute in the method of a format
+    | (Plain(kk=2.0), ['{0.kk:.3f}'.format]) | x * float(o[1][0](o[0])) | o[0].kk = 3.0
+an attribute by getattr that is held
+    | (Plain(kk=2.0), getattr) | x * o[1](o[0], 'k' + 'k') | o[0].kk = 3.0
+an attribute by a partial getattr
+    | functools.partial(getattr, Plain(kk=2.0), 'kk') | x * o() | o.args[0].kk = 3.0
+an attribute by vars in a dict
+    | {'get': vars, 'of': Plain(kk=2.0)} | x * o['get'](o['of'])['k' + 'k'] | o['of'].kk = 3.0
+an attribute by a default | Plain(kk=2.0) | x * by_default(o, 'k' + 'k') | o.kk = 3.0
+an attribute by a getter that is held
+    | (Plain(kk=2.0), operator.attrgetter) | x * o[1]('k' + 'k')(o[0]) | o[0].kk = 3.0
+an attribute by a function of a library that is held
+    | (Plain(kk=2.0), inspect.getmembers) | x * dict(o[1](o[0]))['k' + 'k'] | o[0].kk = 3.0
+an attribute by its object's method
+    | Plain(kk=2.0).__getattribute__ | x * o('k' + 'k') | o.__self__.kk = 3.0
+an attribute by the method of object that is held
+    | (Plain(kk=2.0), object.__getattribute__) | x * o[1](o[0], 'k' + 'k') | o[0].kk = 3.0
+a slot by its descriptor | (slotted(2.0), Slotted.kk) | x * o[1].__get__(o[0]) | o[0].kk = 3.0
+a slot by its descriptor's method
+    | (slotted(2.0), Slotted.kk.__get__) | x * o[1](o[0]) | o[0].kk = 3.0
+all attributes in bytes
+    | SimpleNamespace(kk=2.0) | x * float(sum(pickle.dumps(o))) | o.kk = 3.0
 slots of a dataclass | Slots() | x * (2 if o == Slots() else 3) | o.kk = 3.0
     > @dataclasses.dataclass(slots=True, match_args=False)
     > class Slots:
@@ -354,6 +386,7 @@ a cached function | functools.lru_cache(lambda: SCALE) | x * o() | pass what it 
 a function of objects | np.frompyfunc(lambda t: t * SCALE, 1, 1) | x * o(1.0) | o is a ufunc
 a view of a dict | {'k': 2.0}.values() | x * sum(o) | pass what
 bits of a generator | np.random.PCG64(0) | x * float(o.random_raw() % 7) | draws from o
+errors of NumPy by a name that is held | np.errstate | o(all='raise') and x / 2 | put np.errstate
 errors of NumPy | 0.0 | raising(x, o) | put np.errstate around the call
     > def raising(x, o):
     >     with np.errstate(all="raise"):
@@ -496,3 +529,39 @@ def test_functions_that_were_there_are_returned() -> None:
     run = wg.compile(lambda x: (x, held[0], SimpleNamespace))
     for _ in range(4):
         assert run(X)[1:] == (function_made, SimpleNamespace)
+
+
+@pytest.mark.parametrize("check", [None, 0])
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        ("SGD", {"momentum": 0.9}),
+        ("Adam", {"amsgrad": True}),
+        ("RMSprop", {"centered": True}),
+        ("RMSprop", {"momentum": 0.5}),
+    ],
+)
+def test_an_option_is_switched_on_midway(name: str, option: Any, check: int | None) -> None:
+    """The call in which the optimiser begins to keep more runs as it is."""
+
+    def run(compiled: bool) -> tuple[list[Any], Any]:
+        params = [wg.nn.Parameter(X), wg.nn.Parameter(-X)]
+        optimizer = getattr(wg.optim, name)(params, lr=0.1)
+
+        def step() -> Any:
+            optimizer.zero_grad()
+            wg.sum(params[0] * params[1] + params[0] ** 2).backward()
+            optimizer.step()
+            return [p.detach() + 0 for p in params]
+
+        f, found = wg.compile(step, check=check) if compiled else step, []
+        for i in range(8):
+            if i == 4:
+                optimizer.param_groups[0].update(option)
+            found += f()
+        return found, f
+
+    found, f = run(True)
+    assert all(map(same_bits, found, run(False)[0]))
+    assert f.report.recordings == 2
+    assert "begins what an optimizer keeps ran as it is" in str(f.report)

@@ -54,6 +54,31 @@ def test_programs_run_while_another_thread_records_or_checks(name, monkeypatch):
     assert other.report.recordings == 1
 
 
+@pytest.mark.parametrize("other", [False, True], ids=["its own", "another"])
+def test_a_call_waits_for_a_thread_that_records_its_tensor(other, monkeypatch):
+    """The Tensor holds a traced array meanwhile, by which a call is none inside a trace."""
+    reached, record = threading.Event(), functions.record
+
+    def slowly(function, *rest):
+        def run(x):
+            reached.set()
+            time.sleep(0.1)
+            return function(x)
+
+        return record(run, *rest)
+
+    monkeypatch.setattr(functions, "record", slowly)
+    first, x = wg.compile(lambda x: x * 2.0), wg.ones(2)
+    second = wg.compile(lambda x: x * 2.0) if other else first
+    with ThreadPoolExecutor(1) as pool:
+        held = pool.submit(first, x)
+        assert reached.wait(20)
+        assert second(x).tolist() == [2.0, 2.0]
+        assert held.result().tolist() == [2.0, 2.0]
+    assert [f.report.recordings for f in (first, second)] == [1, 1]
+    assert "eagerly" not in f"{first.report}{second.report}"
+
+
 def test_a_call_beside_one_that_runs_its_program_runs_eagerly():
     """Buffers are of one call. An interrupt leaves the program to the next one."""
     f = wg.compile(lambda x: wg.exp(x) * 2.0, check=0)

@@ -242,11 +242,11 @@ class Compiled(Generic[P, R]):
         if kwargs:
             args, kwargs = self._arguments.positional(args, kwargs)
         call = Call(args, kwargs, self._arguments)
-        if reason := self._outside(call):
-            return self._as_it_is(reason, call)
-        with _turn() as mine:
-            if not mine:
-                return self._as_it_is("another thread records or checks for too long", call)
+        with _turn() as mine:  # before it looks at Tensors, which another thread may record
+            late = "another thread records or checks for too long"
+            if reason := self._outside(call) if mine else late:
+                self.report.fell_back(reason)
+                return self.eagerly(*call.args, **call.kwargs)
             try:
                 answer = self._found(call)
             except TraceError as error:
@@ -271,12 +271,6 @@ class Compiled(Generic[P, R]):
         if maps.get():
             return "the call is inside vmap"
         return self._refused.get(call.kinds, "")
-
-    def _as_it_is(self, reason: str, call: Call) -> Any:
-        """Run the function itself."""
-        self.report.fell_back(reason)
-        with _turn():
-            return self.eagerly(*call.args, **call.kwargs)
 
     def _failed(self, error: Exception | None, args: Any, kwargs: Any) -> Any:
         """Run the function where its program has raised: it raises, too, or handles the error."""

@@ -9,20 +9,12 @@ import copyreg
 import functools
 import re
 import sys
+import types
 import weakref
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable
 from enum import Enum
 from opcode import opmap
-from types import (
-    BuiltinMethodType,
-    CodeType,
-    FunctionType,
-    MemberDescriptorType,
-    MethodType,
-    MethodWrapperType,
-    ModuleType,
-)
 from typing import Any
 
 import numpy as np
@@ -65,15 +57,21 @@ LARGEST = 10_000
 _BY_NAME = frozenset({
     *("getattr", "setattr", "hasattr", "vars", "__dict__", "asdict", "dir", "attrgetter"),
     *("getattr_static", "getmembers", "getmembers_static", "methodcaller", "__getattribute__"),
-    *("__getstate__", "__reduce__", "__reduce_ex__", "astuple"),
+    *("__getstate__", "__reduce__", "__reduce_ex__", "astuple", "dump", "dumps"),
 })  # fmt: skip
 #: Names by which code makes objects of the class of others.
 _MAKING = frozenset({"type", "__class__", "replace", "_replace", "copy", "deepcopy"})
+#: Names that count by whatever name the code has a library's function or class.
+_COUNTED = _BY_NAME | _MAKING | {"errstate", "seterr"}
+#: Descriptors that read the attribute of their name.
+_READERS = (types.MemberDescriptorType, types.GetSetDescriptorType)
+#: Types of functions, classes and descriptors.
+_NAMED = {type, types.FunctionType, *_READERS, *map(type, (len, str.__len__, "".__len__, str.join))}
 #: Attributes of modules that Wengert reads.
 _OF_MODULES = frozenset({"training", "_buffers", "_hooks"})
 #: The attributes of objects which lead on to the rest of what they are.
 _PARTS: list[tuple[type, tuple[str, ...]]] = [
-    (MethodType, ("__func__", "__self__")),
+    (types.MethodType, ("__func__", "__self__")),
     (staticmethod, ("__func__",)),
     (classmethod, ("__func__",)),
     (property, ("fget", "fset", "fdel")),
@@ -84,7 +82,7 @@ _PARTS: list[tuple[type, tuple[str, ...]]] = [
 ]
 #: Classes with a way of their own, of which a user's may have more.
 _EXTENDED: tuple[type, ...] = (
-    *(ModuleType, dict, list, deque, set, frozenset, *GENERATORS),
+    *(types.ModuleType, dict, list, deque, set, frozenset, *GENERATORS),
     *[kinds for kinds, _ in _PARTS[1:]],
 )
 
@@ -125,6 +123,7 @@ class _Walk:
 
     def argument(self, x: Any, name: str) -> None:
         """Visit what a leaf of the arguments leads to; Tensors and arrays themselves are inputs."""
+        self.names.update(_fields_of(x))
         if isinstance(x, Tensor):
             self.follow(x, name)
         elif leads_on(x):
@@ -175,6 +174,7 @@ class _Walk:
                 self.state.held.append((place, x))
             if is_plain(x):
                 self.fact(name, Exact(x))
+                self.names.update(_fields_of(x))
             else:
                 self.object(x, name, numeric)
 
@@ -241,6 +241,7 @@ class _Walk:
             self.attributes(x, type(x), name)
         if is_plain(x) and not (numeric and place is not None):
             self.fact(name, Exact(x))
+            self.names.update(*map(_fields_of, x))
             if place is not None:
                 self.state.held.append((place, x))
             for i, part in enumerate(x):
@@ -265,7 +266,9 @@ class _Walk:
             return
         if isinstance(x, _EXTENDED) and class_of_user(kind):
             self.attributes(x, kind, name)
-        if kind is FunctionType:
+        if kind in _NAMED and not of_user(getattr(x, "__module__", None) or "builtins"):
+            self.names.update({x.__name__} if kind in _READERS else {x.__name__} & _COUNTED)
+        if kind is types.FunctionType:
             mine = of_user(x.__globals__.get("__name__"))
             # Functions of a library may share their code, and differ in what is in their cells.
             self.fact(name, Identity(x.__code__ if mine or hasattr(x, "__wrapped__") else x))
@@ -280,7 +283,7 @@ class _Walk:
                 self.visit(part, Place(x, i, called) if ordered else None, called, numeric)
         elif isinstance(x, dict):
             self.mapping(x, name, numeric)
-        elif isinstance(x, ModuleType):
+        elif isinstance(x, types.ModuleType):
             self.fact(name, Identity(x))
             if of_user(x.__name__):
                 public = [key for key in vars(x) if not key.startswith("__")]
@@ -288,7 +291,6 @@ class _Walk:
                 self.named(vars(x), name + ".", [*named, "__getattr__"])
         elif isinstance(x, type):
             self.fact(name, Identity(x))
-            self.names.update({"type"} if x is type else ())
             self.cls(x, name)
             for base in x.__mro__:  # objects of it may be made
                 if class_of_user(base) and "__init__" in vars(base):
@@ -299,8 +301,8 @@ class _Walk:
         elif hasattr(kind, "_given"):  # a compiled function
             self.fact(name, Identity(kind))
             self.visit(x._given(), None, f"{name}.function")
-        elif isinstance(x, BuiltinMethodType | MethodWrapperType) and not isinstance(
-            x.__self__, ModuleType | type(None)
+        elif isinstance(x, types.BuiltinMethodType | types.MethodWrapperType) and not isinstance(
+            x.__self__, types.ModuleType | type(None)
         ):
             self.fact(name, (Identity(kind), x.__name__))
             self.visit(x.__self__, None, f"{name}.__self__")
@@ -308,9 +310,8 @@ class _Walk:
             self.fact(name, Identity(kind))
             for key in parts:
                 called = name if key in ("__func__", "args", "keywords") else f"{name}.{key}"
-                called = (
-                    "self" if kind is MethodType and called == f"{x.__name__}.__self__" else called
-                )
+                if kind is types.MethodType and called == f"{x.__name__}.__self__":
+                    called = "self"
                 self.visit_at(x, key, called, "attr")
             if isinstance(x, classmethod):
                 self.names.add("__class__")  # it may make objects
@@ -319,7 +320,7 @@ class _Walk:
         else:
             self.instance(x, name)
 
-    def function(self, x: FunctionType, name: str, mine: bool) -> None:
+    def function(self, x: types.FunctionType, name: str, mine: bool) -> None:
         """Follow a function, of the user's or of a library."""
         code = x.__code__
         for variable, cell in zip(code.co_freevars, x.__closure__ or (), strict=True):
@@ -330,7 +331,7 @@ class _Walk:
                 held, Plan
             ):  # which an operation's first call replaces
                 continue
-            if not mine and isinstance(held, BuiltinMethodType | weakref.WeakKeyDictionary):
+            if not mine and isinstance(held, types.BuiltinMethodType | weakref.WeakKeyDictionary):
                 continue  # of a cache
             called = variable if mine else f"{name}.{variable}"
             self.visit_at(cell, "cell_contents", called, "attr")
@@ -376,14 +377,15 @@ class _Walk:
         # A defaultdict makes items that are asked for.
         ordered = not numeric or type(x) is defaultdict
         self.state.sizes.append((x, keys if ordered else len(keys), name))
-        self.shared = {} if id(x) in self.state.growing else self.shared
+        outer = id(x) in self.state.growing and self.shared is None
+        self.shared = {} if outer else self.shared
         for key in keys:
             if not by_name:
                 self.visit(key, None, f"a key of {name}")
             called = f"{name}.{key}" if numeric and type(key) is str else item_name(name, key)
             called = self.state.known[id(key)] if isinstance(key, Tensor) else called
             self.visit_at(x, key, called, numeric=numeric)
-        self.shared = None if id(x) in self.state.growing else self.shared
+        self.shared = None if outer else self.shared
         if type(x) is defaultdict:
             self.visit_at(x, "default_factory", f"{name}.default_factory", "attr")
 
@@ -423,7 +425,7 @@ class _Walk:
                 called |= key in self.names or key == "_member_map_"  # of an enum, by value
                 if not called or key in _SKIPPED:
                     continue
-                if type(x) is MemberDescriptorType or (key in _OF_DATACLASSES and _generated(x)):
+                if isinstance(x, _READERS) or (key in _OF_DATACLASSES and _generated(x)):
                     continue
                 attr = isinstance(x, Tensor | tuple) or is_array(x)  # may be replaced
                 holder, how = (base, "attr") if attr else (space, "item")
@@ -461,7 +463,7 @@ class _Walk:
         if isinstance(x, Optimizer):
             params = [param for group in x.param_groups for param in group["params"]]
             self.state.starting |= any(param not in x.state for param in params)
-            self.state.growing.add(id(x.state))
+            self.state.growing.update(map(id, (x.state, *x.state.values())))
         self.attributes(x, kind, name, numeric=numeric)
 
     def attributes(self, x: Any, kind: type, name: str, *, numeric: bool = False) -> None:
@@ -485,7 +487,7 @@ class _Walk:
             self.state.sizes.append((space, [*space] if ordered else len(space), name))
         for base in kind.__mro__ if mine else ():
             for key, slot in [*vars(base).items()]:
-                if type(slot) is MemberDescriptorType and (whole or key in self.names):
+                if type(slot) is types.MemberDescriptorType and (whole or key in self.names):
                     self.visit_at(x, key, f"{name}.{key}", "attr", numeric=numeric)
         if mine:
             self.cls(kind, kind.__name__)
@@ -500,28 +502,31 @@ _SKIPPED = frozenset({"__repr__", "__annotate_func__", "__dict__", "__weakref__"
 def _generated(x: Any) -> bool:
     """Whether this is no function that a user has written, as `dataclass` makes them."""
     x = getattr(x, "__wrapped__", x)
-    return type(x) is not FunctionType or x.__code__.co_filename == "<string>"
+    return type(x) is not types.FunctionType or x.__code__.co_filename == "<string>"
 
 
 @functools.cache
-def _imports(code: CodeType) -> bool:
+def _imports(code: types.CodeType) -> bool:
     """Whether a function's code, or a function within it, imports something."""
-    inner = any(_imports(x) for x in code.co_consts if isinstance(x, CodeType))
+    inner = any(_imports(x) for x in code.co_consts if isinstance(x, types.CodeType))
     return inner or opmap["IMPORT_NAME"] in code.co_code[::2]
 
 
 @functools.cache
-def _names(code: CodeType | None) -> frozenset[str]:
+def _names(code: types.CodeType | None) -> frozenset[str]:
     """The names in a function's code, and in functions within it."""
     if code is None:
         return frozenset()
-    inner = [_names(x) for x in code.co_consts if isinstance(x, CodeType)]
+    inner = [_names(x) for x in code.co_consts if isinstance(x, types.CodeType)]
     # Patterns name attributes in tuples.
     texts = [x for x in code.co_consts if type(x) is tuple and all(type(y) is str for y in x)]
-    if not {"format", "format_map"}.isdisjoint(code.co_names):  # of fields such as {0.k}
-        fields = [y for x in code.co_consts if type(x) is str for y in re.findall(r"{[^}!:]*", x)]
-        texts += [tuple(re.findall(r"\.(\w+)", field)) for field in fields]
-    return frozenset(code.co_names).union(*inner, *texts)
+    return frozenset(code.co_names).union(*inner, *texts, *map(_fields_of, code.co_consts))
+
+
+def _fields_of(x: Any) -> set[str]:
+    """The attributes that a text names in fields such as {0.k}, if it is a format."""
+    fields = re.findall(r"{[^}!:]*", x) if type(x) is str else ()
+    return {name for field in fields for name in re.findall(r"\.(\w+)", field)}
 
 
 def item_name(name: str, key: Any) -> str:
