@@ -129,12 +129,6 @@ def test_what_to_do_is_said(call: Any, message: str) -> None:
         call()
 
 
-@pytest.mark.parametrize("make", [lambda: nn.Linear(3, 4), lambda: nn.LSTM(3, 4)])
-def test_no_module_is_moved_to_integers(make: Any) -> None:
-    with pytest.raises(RuntimeError, match=r"int64.*wg\.astype\(x, wg\.float32\)$"):
-        make()(wg.ones((1, 3), dtype="int64"))
-
-
 @pytest.mark.parametrize(("own", "given"), [("", "module."), ("net.", "")])
 def test_the_change_of_names_that_is_told_loads(own: str, given: str) -> None:
     """DataParallel and compiled models of PyTorch's save under a name more."""
