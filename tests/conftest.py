@@ -125,7 +125,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if hasattr(config, "workerinput") or config.option.collectonly:
         return
     if _is_quick(config):
-        config.get_terminal_writer().line("A choice of 10 000 tests takes about two minutes.")
+        config.get_terminal_writer().line("A choice of 8 000 tests takes about two minutes.")
     elif config.getoption("--all-backends"):
         config.get_terminal_writer().line("20 000 tests take at most ten minutes on two cores.")
 
