@@ -282,7 +282,7 @@ class Primitive:
         return f"<primitive {self.name}({', '.join(self.inputs)})>"
 
     def rule(self, position: int, tangent: bool = False) -> Rule:
-        """The rule by the input at a position: the gradient's, or with ``tangent`` forward mode's."""
+        """The rule of the input at a position: reverse mode's, or forward mode's for a tangent."""
         name = self.input_at(position)
         rule = (self.jvps if tangent else self.rules).get(name, NOT_IMPLEMENTED)
         return rule.rule(self.name, name) if isinstance(rule, Declared) else rule
