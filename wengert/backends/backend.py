@@ -202,7 +202,7 @@ class Backend:
         return self.from_numpy(draw(*arguments), device)
 
     def adopt(self, array: Any) -> Any:
-        """A user's array as operations take it: off the library's own tape, in the machine's order.
+        """A user's array as operations take it: off the library's own tape, in native byte order.
 
         Raises ValueError if its shape is not known.
         """

@@ -282,7 +282,7 @@ class Primitive:
         return f"<primitive {self.name}({', '.join(self.inputs)})>"
 
     def rule(self, position: int, tangent: bool = False) -> Rule:
-        """The rule for the input at a position: of its cotangent, or of the result's tangent."""
+        """The rule of the input at a position: reverse mode's, or forward mode's for a tangent."""
         name = self.input_at(position)
         rule = (self.jvps if tangent else self.rules).get(name, NOT_IMPLEMENTED)
         return rule.rule(self.name, name) if isinstance(rule, Declared) else rule
