@@ -33,6 +33,7 @@ from wengert.scipy.naming import (
 from wengert.scipy.special import (
     beta_density,
     beta_slope,
+    double,
     gamma_density,
     gamma_slope,
     student_log,
@@ -71,10 +72,12 @@ class Law(NamedTuple):
     pmf: Form | None = None
 
 
+@double
 def _gamma(xp: Any, y: Any, a: Any) -> Any:
     return xp.xlogy(a - 1, y) - y - xp.gammaln(a)
 
 
+@double
 def _beta(xp: Any, y: Any, a: Any, b: Any) -> Any:
     return xp.xlogy(a - 1, y) + xp.xlog1py(b - 1, -y) - xp.betaln(a, b)
 
