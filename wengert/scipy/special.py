@@ -65,10 +65,16 @@ def gamma_density(xp: Any, a: Any, x: Any) -> Any:
     return xp.where(inside, xp.exp((a - 1) * xp.log(y) - y - xp.gammaln(a)), edge)
 
 
+def _none(xp: Any, a: Any, x: Any) -> Any:
+    """The slope by ``a`` at the end, whose own slope there is 0 or, of infinite ones, NaN."""
+    return 0 * xp.pow(x, xp.where(a > 1, 2, 0.5))
+
+
 @double
 def gamma_slope(xp: Any, a: Any, x: Any) -> Any:
     """The derivative of the lower function by ``a``."""
     inside = (x > 0) & (x < math.inf) & (a > 0)
+    none = _none(xp, a, xp.where(x > 0, 1, x))
     a, y = xp.where(inside, a, 1), xp.where(inside, x, 1)
     lower = y < a
     fall = xp.abs(y - a) + xp.minimum(y, xp.sqrt(y))
@@ -79,7 +85,7 @@ def gamma_slope(xp: Any, a: Any, x: Any) -> Any:
         depth = xp.where(lower, a * w + y * xp.expm1(-w), y * w - (a - 1) * way)
         total = total + weight / fall * (log + way - mean) * xp.exp(-depth)
     found = xp.exp(a * log - y - xp.gammaln(a)) * total
-    return xp.where(inside, xp.where(lower, found, -found), xp.zeros_like(found))
+    return xp.where(inside, xp.where(lower, found, -found), none + 0 * found)
 
 
 @double
@@ -158,6 +164,7 @@ def beta_density(xp: Any, a: Any, b: Any, x: Any) -> Any:
 def beta_slope(xp: Any, a: Any, b: Any, x: Any, by_a: Any) -> Any:
     """The derivative of the lower function by ``a``, or else ``b``."""
     inside = (x > 0) & (x < 1) & (a > 0) & (b > 0)
+    none = _none(xp, a, xp.where(inside, 1, x)) + _none(xp, b, xp.where(inside, 1, 1 - x))
     a, b, y = xp.where(inside, a, 1), xp.where(inside, b, 1), xp.where(inside, x, 0.5)
     lower = y * (a + b) < a
     p, q = xp.where(lower, a, b), xp.where(lower, b, a)
@@ -175,7 +182,7 @@ def beta_slope(xp: Any, a: Any, b: Any, x: Any, by_a: Any) -> Any:
         step = xp.divide(weight, fall + place) + weight / p
         total = total + step * (xp.where(first, now, now_rest) - mean) * height
     found = xp.exp(p * log + q * log_rest - xp.betaln(p, q)) * total
-    return xp.where(inside, xp.where(lower, found, -found), xp.zeros_like(found))
+    return xp.where(inside, xp.where(lower, found, -found), none + 0 * found)
 
 
 def _integral(name: str, inverse: str, sign: int, density: Any, *slopes: Any) -> None:
