@@ -42,19 +42,39 @@ def _define(name: str, inputs: str, kinds: str = "real floating", **rules: Any) 
     TABLE[name] = host(name, inputs, theirs, rules, elementwise=True, dtypes=kinds)
 
 
+def double(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose terms cancel: of float32 numbers in float64."""
+
+    def compute(xp: Any, *given: Any, **more: Any) -> Any:
+        dtype = xp.result_type(*[x for x in given if hasattr(x, "dtype")])
+        if dtype == xp.float64:
+            return function(xp, *given, **more)
+        wide = [xp.astype(x, xp.float64) if hasattr(x, "dtype") else x for x in given]
+        return xp.astype(function(xp, *wide, **more), dtype)
+
+    return compute
+
+
+@double
 def gamma_density(xp: Any, a: Any, x: Any) -> Any:
     """The derivative of the lower function by ``x``."""
     inside = (x > 0) & (x < math.inf)
     y = xp.where(inside, x, 1)
-    zero = 0 * (a + y)
-    edge = xp.where(a < 1, zero + math.inf, xp.where(a > 1, zero, zero + 1))
-    edge = xp.where(x > 0, zero, edge)
+    end = xp.where(x > 0, 1, x)  # where powers have the derivatives that logarithms have not
+    edge = xp.where(x > 0, 0 * (a + y), xp.pow(end, a - 1) * xp.exp(-end - xp.gammaln(a)))
     return xp.where(inside, xp.exp((a - 1) * xp.log(y) - y - xp.gammaln(a)), edge)
 
 
+def _none(xp: Any, a: Any, x: Any) -> Any:
+    """The slope by ``a`` at the end, whose own slope there is 0 or, of infinite ones, NaN."""
+    return 0 * xp.pow(x, xp.where(a > 1, 2, 0.5))
+
+
+@double
 def gamma_slope(xp: Any, a: Any, x: Any) -> Any:
     """The derivative of the lower function by ``a``."""
     inside = (x > 0) & (x < math.inf) & (a > 0)
+    none = _none(xp, a, xp.where(x > 0, 1, x))
     a, y = xp.where(inside, a, 1), xp.where(inside, x, 1)
     lower = y < a
     fall = xp.abs(y - a) + xp.minimum(y, xp.sqrt(y))
@@ -65,9 +85,10 @@ def gamma_slope(xp: Any, a: Any, x: Any) -> Any:
         depth = xp.where(lower, a * w + y * xp.expm1(-w), y * w - (a - 1) * way)
         total = total + weight / fall * (log + way - mean) * xp.exp(-depth)
     found = xp.exp(a * log - y - xp.gammaln(a)) * total
-    return xp.where(inside, xp.where(lower, found, -found), xp.zeros_like(found))
+    return xp.where(inside, xp.where(lower, found, -found), none + 0 * found)
 
 
+@double
 def student_log(xp: Any, df: Any, t: Any) -> Any:
     """The logarithm of Student's density, which is the normal one of infinite ``df``.
 
@@ -97,6 +118,7 @@ _FISHER = (
 )
 
 
+@double
 def student_slope(xp: Any, df: Any, t: Any) -> Any:
     """The derivative by ``df``: of an incomplete beta function, or of Fisher's expansion."""
     half, square = xp.zeros_like(df) + 0.5, t * t
@@ -127,19 +149,22 @@ def student_slope(xp: Any, df: Any, t: Any) -> Any:
     return xp.where(finite | distant, xp.where(normal, like_normal, found), xp.zeros_like(found))
 
 
+@double
 def beta_density(xp: Any, a: Any, b: Any, x: Any) -> Any:
     """The derivative of the lower function by ``x``."""
     inside = (x > 0) & (x < 1)
     y = xp.where(inside, x, 0.5)
     log = (a - 1) * xp.log(y) + (b - 1) * xp.log1p(-y) - xp.betaln(a, b)
-    power = xp.where(x <= 0, a, b)
-    edge = xp.where(power < 1, math.inf, xp.where(power > 1, 0, xp.where(x <= 0, b, a)))
-    return xp.where(inside, xp.exp(log), edge + 0 * x)
+    below, above = xp.where(inside, 1, x), xp.where(inside, 1, 1 - x)
+    edge = xp.pow(below, a - 1) * xp.pow(above, b - 1) * xp.exp(-xp.betaln(a, b))
+    return xp.where(inside, xp.exp(log), edge)
 
 
+@double
 def beta_slope(xp: Any, a: Any, b: Any, x: Any, by_a: Any) -> Any:
     """The derivative of the lower function by ``a``, or else ``b``."""
     inside = (x > 0) & (x < 1) & (a > 0) & (b > 0)
+    none = _none(xp, a, xp.where(inside, 1, x)) + _none(xp, b, xp.where(inside, 1, 1 - x))
     a, b, y = xp.where(inside, a, 1), xp.where(inside, b, 1), xp.where(inside, x, 0.5)
     lower = y * (a + b) < a
     p, q = xp.where(lower, a, b), xp.where(lower, b, a)
@@ -157,7 +182,7 @@ def beta_slope(xp: Any, a: Any, b: Any, x: Any, by_a: Any) -> Any:
         step = xp.divide(weight, fall + place) + weight / p
         total = total + step * (xp.where(first, now, now_rest) - mean) * height
     found = xp.exp(p * log + q * log_rest - xp.betaln(p, q)) * total
-    return xp.where(inside, xp.where(lower, found, -found), xp.zeros_like(found))
+    return xp.where(inside, xp.where(lower, found, -found), none + 0 * found)
 
 
 def _integral(name: str, inverse: str, sign: int, density: Any, *slopes: Any) -> None:

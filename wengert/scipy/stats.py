@@ -33,6 +33,7 @@ from wengert.scipy.naming import (
 from wengert.scipy.special import (
     beta_density,
     beta_slope,
+    double,
     gamma_density,
     gamma_slope,
     student_log,
@@ -60,6 +61,8 @@ class Law(NamedTuple):
         Of ``xp``, a place within the support, and shapes. A pair is a product with an exponential.
     valid : callable
         The conditions that shapes fulfil.
+    end : callable, optional
+        The density by powers, which have derivatives at the ends of the support.
     """
 
     log: Form
@@ -69,12 +72,15 @@ class Law(NamedTuple):
     shapes: str = ""
     valid: Form = _positive
     pmf: Form | None = None
+    end: Form | None = None
 
 
+@double
 def _gamma(xp: Any, y: Any, a: Any) -> Any:
     return xp.xlogy(a - 1, y) - y - xp.gammaln(a)
 
 
+@double
 def _beta(xp: Any, y: Any, a: Any, b: Any) -> Any:
     return xp.xlogy(a - 1, y) + xp.xlog1py(b - 1, -y) - xp.betaln(a, b)
 
@@ -94,6 +100,7 @@ CONTINUOUS: dict[str, Law] = {
         _beta,
         lambda xp, y, a, b: [beta_slope(xp, a, b, y, by_a) for by_a in (True, False)],
         *(0.0, lambda *_: 1.0, "a b"),
+        end=lambda xp, y, a, b: beta_density(xp, a, b, y),
     ),
     "cauchy": Law(lambda xp, y: -math.log(math.pi) - 2 * xp.log(xp.hypot(xp.ones_like(y), y))),
     "chi2": Law(
@@ -101,9 +108,16 @@ CONTINUOUS: dict[str, Law] = {
         lambda xp, y, df: [gamma_slope(xp, df / 2, y / 2) / 2],
         low=0.0,
         shapes="df",
+        end=lambda xp, y, df: gamma_density(xp, df / 2, y / 2) / 2,
     ),
     "expon": Law(lambda xp, y: -y, low=0.0),
-    "gamma": Law(_gamma, lambda xp, y, a: [gamma_slope(xp, a, y)], low=0.0, shapes="a"),
+    "gamma": Law(
+        _gamma,
+        lambda xp, y, a: [gamma_slope(xp, a, y)],
+        low=0.0,
+        shapes="a",
+        end=lambda xp, y, a: gamma_density(xp, a, y),
+    ),
     "laplace": Law(lambda xp, y: -xp.abs(y) - math.log(2)),
     "lognorm": Law(_lognormal, _lognormal_slope, low=0.0, shapes="s"),
     "norm": Law(lambda xp, y: y * y * -0.5 - _LOG_ROOT),
@@ -238,6 +252,19 @@ def _density(xp: Any, law: Law, x: Any, *rest: Any, form: Any = None) -> Any:
     return xp.where(valid & (x == x), value, math.nan)
 
 
+def _height(xp: Any, law: Law, less: Any, x: Any, *rest: Any) -> Any:
+    """The density, over an exponential."""
+    log = _density(xp, law, x, *rest) - less
+    steep = log == math.inf  # which has no derivative
+    found = xp.where(steep, math.inf, xp.exp(xp.where(steep, 0, log)))
+    if law.end is None:
+        return found
+    shapes, scale, y, inside, _ = _place(xp, law, x, *rest)
+    at = inside & ((y == law.low) | (y == law.high(*shapes)))
+    edge = law.end(xp, xp.where(at, y, 0.5), *shapes) / scale
+    return xp.where(at, edge * xp.exp(-less), xp.where(at, 0, found))
+
+
 def _slope(xp: Any, law: Law, at: int, log: Any, x: Any, *rest: Any) -> Any:
     """The derivative of the distribution function by an argument, over an exponential."""
     last = len(law.shapes.split()) + 1  # the location
@@ -249,11 +276,14 @@ def _slope(xp: Any, law: Law, at: int, log: Any, x: Any, *rest: Any) -> Any:
         return xp.where(inside & (y < law.high(*shapes)), slope, 0) * xp.exp(power - log)
     if law.pmf is not None:
         return 0 * x
-    log, y = _density(xp, law, x, *rest) - log, _place(xp, law, x, *rest)[2]
-    steep = log == math.inf  # at an end of the support, which the scale does not move if it is 0
-    density = xp.where(steep, math.inf, xp.exp(xp.where(steep, 0, log)))
-    scaled = xp.where(steep & (y == 0), 0, density) * y
-    return density if at == 0 else -density if at == last else -scaled
+    density = _height(xp, law, log, x, *rest)
+    if at <= last:
+        return -density if at else density
+    # The scale does not move an end of the support if it is 0.
+    steep = (density == math.inf) & (x == rest[-2])
+    x = xp.where(steep, x + rest[-1] / 2, x)
+    found = _height(xp, law, log, x, *rest) * _place(xp, law, x, *rest)[2]
+    return xp.where(steep, 0, -found)
 
 
 def _by(xp: Any, g: Any, given: Any, out: Any, family: str, method: str, index: int) -> Any:
@@ -343,6 +373,8 @@ def _univariate(name: str) -> dict[str, Callable[..., Any]]:
             x, *rest = inexact(*_bind(f"{first} {words}", args, keywords).values())
             if isinstance(form, str):
                 return _probability(x, *rest, family=name, method=form)
+            if form is _height:
+                return _height(differentiable, law, 0 * rest[-1], x, *rest)
             return _density(differentiable, law, x, *rest, form=form)
 
         return call
@@ -362,7 +394,7 @@ def _univariate(name: str) -> dict[str, Callable[..., Any]]:
         return own | {key: method("k", key) for key in ("cdf", "sf")}
     found = {key: method("x", key) for key in ("cdf", "logcdf", "logsf", "sf")}
     found |= {key: method("q", key) for key in ("isf", "ppf")}
-    return found | {"logpdf": (log := method("x", None)), "pdf": _exp(log), "rvs": draw}
+    return found | {"logpdf": method("x", None), "pdf": method("x", _height), "rvs": draw}
 
 
 def _exp(log: Callable[..., Any]) -> Callable[..., Tensor]:
