@@ -301,6 +301,7 @@ def test_class_indices_out_of_range(backend: Any, wrong: int, options: dict[str,
             for shapes in (
                 *(((4, 2), (2, 3), (2,)), ((4, 3), (3,), ()), ((), (2, 3), (2,))),
                 *(((4, 3), (2, 3), (3,)), ((4, 3), (2, 3), (4, 1))),
+                ((7, 6), (4, 4, 6), (4,)),
             )
         ),
         *(

@@ -7,6 +7,7 @@ import sys
 import textwrap
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 import scipy.special as sc
@@ -24,6 +25,11 @@ special = wg.special
 
 def tensor(a, dtype="float64"):
     return wg.tensor(a, dtype=dtype, requires_grad=True)
+
+
+def _bell(z):
+    """The conjugate of the sigmoid's derivative."""
+    return mpmath.conj(1 / (1 + mpmath.exp(-z)) / (1 + mpmath.exp(z)))
 
 
 def values(x):
@@ -283,6 +289,33 @@ def test_beta_at_poles(backend: Backend) -> None:
     np.testing.assert_array_equal(values(special.betaln(tensor(a), tensor(b))), sc.betaln(a, b))
     nothing = special.beta(tensor([NAN, -2.0]), tensor([-2.0, NAN]))
     assert np.isnan(values(nothing)).all()
+
+
+POLES = [math.pi * 1j, -3j * math.pi]
+
+
+@pytest.mark.parametrize("dtype", ["complex128", "complex64"])
+@pytest.mark.parametrize(
+    ("function", "exact", "centres"),
+    [
+        (wg.expit, lambda z: 1 / (1 + mpmath.exp(-z)), POLES),
+        (wg.softplus, lambda z: mpmath.log(1 + mpmath.exp(z)), POLES),
+        (wg.log_expit, lambda z: -mpmath.log(1 + mpmath.exp(-z)), POLES),
+        (wg.grad(lambda z: wg.sum(wg.real(wg.expit(z)))), _bell, POLES),
+        (wg.logit, lambda z: mpmath.log(z) - mpmath.log(1 - z), [0.5]),
+    ],
+    ids=["expit", "softplus", "log_expit", "slope", "logit"],
+)
+def test_complex_sigmoids_keep_their_digits(
+    function: Any, exact: Any, centres: Any, dtype: str, backend: Backend
+) -> None:
+    ways = (1, -1, 1j, -1j, 0.6 - 0.8j)
+    z = np.asarray([c + d * w for c in centres for d in (1e-2, 1e-5, 1e-9) for w in ways], dtype)
+    found = function(wg.asarray(z)).tolist()
+    with mpmath.workdps(60):
+        for at, value in zip(z.tolist(), found, strict=True):
+            want = exact(mpmath.mpc(at))
+            assert abs(value - want) <= 16 * np.finfo(dtype).eps * abs(want), at
 
 
 # -- masks and infinities ------------------------------------------------------------------------

@@ -62,6 +62,35 @@ def test_gradients_do_not_share_memory_with_each_other_or_with_the_seed(backend)
         np.testing.assert_array_equal(z.grad.numpy(), [5.0, 1.0])
 
 
+class _KeepsWeight(wg.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(w)
+        return x * w
+
+    @staticmethod
+    def backward(ctx, g):
+        (w,) = ctx.saved_tensors
+        return w, g
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("named", [False, True])
+def test_what_rules_return_and_hooks_keep_is_nobodys_gradient(create_graph, named, backend):
+    x, w, kept = leaf(1.0, 2.0), leaf(3.0, 4.0), []
+    x.register_hook(kept.append)
+    shifted = x + 0
+    shifted.register_hook(kept.append)
+    inputs = [x, w] if named else None
+    wg.sum(_KeepsWeight.apply(shifted, w)).backward(create_graph=create_graph, inputs=inputs)
+    assert len(kept) == 2
+    assert x.grad.array is not w.array
+    assert x.grad.array is not kept[0].array
+    if backend.name == "numpy":
+        x.grad.array[:] = 7.0
+        assert (w.tolist(), kept[0].tolist(), kept[1].tolist()) == ([3, 4], [3, 4], [3, 4])
+
+
 def test_grad_of_an_intermediate_and_of_the_output_itself():
     x = leaf(2.0)
     y = x * x

@@ -4,21 +4,14 @@ Each function takes its library and gives kernels by name: those that are faster
 and as accurate.
 """
 
-import math
 from functools import partial
 from typing import Any
 
+from wengert.backends import sigmoids
 from wengert.backends.backend import Kernel
 from wengert.backends.special import LIBRARY_FUNCTIONS, LibraryFunction, promote_operands
 
 __all__ = ["cupy_kernels", "jax_kernels", "torch_kernels"]
-
-
-def _log_expit(xp: Any, x: Any) -> Any:
-    """The principal value for complex numbers, which the libraries' own are not made for."""
-    left = xp.real(x) < 0
-    value = xp.where(left, x, 0) - xp.log1p(xp.exp(xp.where(left, x, -x)))
-    return value - 2j * math.pi * xp.round(xp.imag(value) / (2 * math.pi))
 
 
 def torch_kernels(torch: Any) -> dict[str, Kernel]:
@@ -47,8 +40,8 @@ def torch_kernels(torch: Any) -> dict[str, Kernel]:
         low = below_top(x, axis)
         return low - torch.log(torch.sum(torch.exp(low), axis, keepdim=True) if axis else low.exp())
 
-    def log_expit(x: Any) -> Any:
-        return _log_expit(torch, x) if x.is_complex() else functional.logsigmoid(x)
+    def of_complex(function: Any, of_real: Kernel) -> Kernel:
+        return lambda x: function(torch, x) if x.is_complex() else of_real(x)
 
     def pow(x1: Any, x2: Any) -> Any:
         out = power(x1, x2)
@@ -58,9 +51,9 @@ def torch_kernels(torch: Any) -> dict[str, Kernel]:
         return out
 
     return {
-        "expit": torch.sigmoid,
+        "expit": of_complex(sigmoids.expit, torch.sigmoid),
         "leaky_relu": functional.leaky_relu,
-        "log_expit": log_expit,
+        "log_expit": of_complex(sigmoids.log_expit, functional.logsigmoid),
         "log_softmax": log_softmax,
         "pow": pow,
         "relu": torch.relu,
@@ -75,10 +68,10 @@ def jax_kernels(jax: Any) -> dict[str, Kernel]:
     Its rectifier and softmax bring derivatives of their own, and cost more than they save.
     """
     nn, special = jax.nn, jax.scipy.special
-    complex_log_expit = jax.jit(partial(_log_expit, jax.numpy))
 
-    def softplus(x: Any) -> Any:
-        return -complex_log_expit(-x) if x.dtype.kind == "c" else nn.softplus(x)
+    def of_complex(function: Any, of_real: Kernel) -> Kernel:
+        compiled = jax.jit(partial(function, jax.numpy))
+        return lambda x: (compiled if x.dtype.kind == "c" else of_real)(x)
 
     def axpby(a: Any, x: Any, b: Any, y: Any) -> Any:
         return a * x + b * y
@@ -94,12 +87,12 @@ def jax_kernels(jax: Any) -> dict[str, Kernel]:
         "add_normalised": jax.jit(add_normalised),
         "add_squares": jax.jit(add_squares),
         "axpby": jax.jit(axpby),
-        "expit": special.expit,
+        "expit": of_complex(sigmoids.expit, special.expit),
         "leaky_relu": nn.leaky_relu,
         "log_softmax": nn.log_softmax,
         "pow": promote_operands(jax.numpy.pow, jax.numpy.promote_types, jax.numpy.astype),
         "silu": nn.silu,
-        "softplus": softplus,
+        "softplus": of_complex(sigmoids.softplus, nn.softplus),
     }
 
 
@@ -108,11 +101,6 @@ def cupy_kernels(cupy: Any, special: Any) -> dict[str, Kernel]:
 
     They have no loops for complex numbers.
     """
-
-    def expit(x: Any) -> Any:
-        right = x.real >= 0
-        small = cupy.exp(cupy.where(right, -x, x))
-        return cupy.where(right, 1, small) / (small + 1)
 
     def with_dtype(function: Kernel, of_complex: Kernel) -> Kernel:
         def kernel(x: Any) -> Any:
@@ -125,6 +113,6 @@ def cupy_kernels(cupy: Any, special: Any) -> dict[str, Kernel]:
         return kernel
 
     return {
-        "expit": with_dtype(special.expit, expit),
-        "log_expit": with_dtype(special.log_expit, partial(_log_expit, cupy)),
+        "expit": with_dtype(special.expit, partial(sigmoids.expit, cupy)),
+        "log_expit": with_dtype(special.log_expit, partial(sigmoids.log_expit, cupy)),
     }

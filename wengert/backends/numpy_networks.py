@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.backends import sigmoids
 from wengert.backends.backend import Kernel
 
 __all__ = [
@@ -116,9 +117,7 @@ def expit(x: Any) -> Any:
     """``exp(x) / (1 + exp(x))``, whose quotient is 1 long before the exponential overflows."""
     dtype = x.dtype
     if dtype.kind == "c":
-        right = x.real >= 0
-        small = np.exp(np.where(right, -x, x))
-        return np.where(right, scalar(1, dtype), small) / (small + 1)
+        return sigmoids.expit(np, x)
     limit = 11 if dtype.char == "e" else 50
     # NumPy has vector code for a number in `clip` alone, which takes longer to start.
     small = np.minimum(x, scalar(limit, dtype)) if x.size <= WIDE else np.clip(x, -math.inf, limit)
@@ -132,7 +131,9 @@ def expit(x: Any) -> Any:
 
 def logistic_bell(x: Any, *, width: int) -> Any:
     """``(width / (2 cosh(width x / 2)))**2``."""
-    small = np.abs(x) if x.dtype.kind == "f" else np.where(x.real >= 0, x, -x)
+    if x.dtype.kind == "c":
+        return sigmoids.bell(np, x, width)
+    small = np.abs(x)
     if not small.shape:
         small = np.exp(small * -width)
         return small / np.square((small + 1) * (1 / width))

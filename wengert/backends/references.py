@@ -27,6 +27,23 @@ def held_elsewhere(objects: Sequence[Any], known: int) -> list[Any]:
     return [objects[i] for i, n in enumerate(counts(objects)) if n > _ALONE + known]
 
 
+def _count(x: Any) -> int:
+    return getrefcount(x)
+
+
+def _argument_count(x: Any) -> int:
+    return _count(x)
+
+
+_box = [object()]
+_ONE_CONTAINER = _argument_count(_box[0])
+
+
+def has_holders(x: Any) -> bool:
+    """Whether anything refers to the caller's argument but one container, from which it came."""
+    return getrefcount(x) > _ONE_CONTAINER
+
+
 def holders(objects: Sequence[Any], kind: type[T]) -> list[T]:
     """The instances of a class that hold one of some objects in an attribute."""
     return [x for x in gc.get_referrers(*objects) if issubclass(type(x), kind)]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from wengert.backends import BackendError, dtype_of, namespaces
+from wengert.backends.references import has_holders
 from wengert.tape.hooks import eager
 from wengert.tape.node import Node, check_cotangent, is_lifted
 from wengert.tape.sweep import leading_to, recorded_sweep, sweep
@@ -69,16 +70,16 @@ def _backward_from(
         run = recorded_sweep if create_graph else sweep
         arrived = run(outputs, keep=keep, give=_give)
         with _accumulating:
-            for node, g in arrived.items():
-                _accumulate(node.watch(), g, lent)
+            for node in arrived:
+                _accumulate(node.watch(), arrived[node], lent)  # no variable: `has_holders`
         return
     targets = _targets(inputs)
-    pairs = list(zip(targets, _reach(outputs, targets, keep, create_graph), strict=True))
+    found = _reach(outputs, targets, keep, create_graph)
     with _accumulating:
-        for target, g in pairs:
+        for i, target in enumerate(targets):
             if target._node not in eager:
-                _accumulate(target, g, lent)
-    for target, g in pairs:
+                _accumulate(target, found[i], lent)
+    for target, g in zip(targets, found, strict=True):
         if g is not None and target._node in eager:
             target._node.deliver(g, _give)  # type: ignore[union-attr]
 
@@ -257,14 +258,14 @@ def _accumulate(tensor: Tensor | None, g: Any, lent: set[int]) -> None:
     xp = namespaces[type(g)]
     held = tensor._grad
     if xp.records:
-        # A new Tensor: a rule may give two leaves the same one.
-        tensor._grad = with_node(g._array, g._node) if held is None else xp.add(held, g)
+        # The tape holds the array, too.
+        tensor._grad = xp.asarray(g, copy=True) if held is None else xp.add(held, g)
         return
     key = id(g)
     if xp.backend is None:  # lifted: a sweep that is not recorded is constant in forward mode, too
         g = g.as_constant()
     if held is None:
-        if key in lent or xp.is_view(g):
+        if key in lent or xp.is_view(g) or has_holders(g):
             g = xp.asarray(g, copy=True)
         lent.add(key)
         tensor._grad = untracked(g)

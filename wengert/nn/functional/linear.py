@@ -70,7 +70,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
     except AttributeError:  # a raw array, or no bias
         return _general(input, weight, bias)
     kind = type(x)
-    if not (kind is type(w) is type(b) and x.ndim == 2 and b.shape == w.shape[:1]):
+    if not (kind is type(w) is type(b) and x.ndim == 2 == w.ndim and b.shape == w.shape[:1]):
         return _general(input, weight, bias)
     if not x.dtype is w.dtype is b.dtype:
         return _general(input, weight, bias)

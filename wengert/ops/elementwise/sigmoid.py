@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from wengert.backends import dtype_of
+from wengert.backends import dtype_of, sigmoids
 from wengert.ops.define import elementwise
 from wengert.ops.elementwise.rules import is_complex
 from wengert.tape.primitive import Primitive
@@ -11,9 +11,7 @@ from wengert.tape.tensor import Tensor
 
 def _expit_composite(xp: Any, x: Any) -> Any:
     if is_complex(x):
-        right = xp.real(x) >= 0
-        small = xp.exp(xp.where(right, -x, x))
-        return xp.where(right, 1, small) / (small + 1)
+        return sigmoids.expit(xp, x)
     # Where 1 is lost beside the exponential, the quotient is 1. That is long before the exponential
     # overflows: in half precision beyond 11.09, in others beyond 88.
     small = xp.exp(xp.minimum(x, 11 if dtype_of(x.dtype).itemsize == 2 else 50))
@@ -21,12 +19,10 @@ def _expit_composite(xp: Any, x: Any) -> Any:
 
 
 def _bell_composite(xp: Any, x: Any, *, width: int) -> Any:
-    size = xp.abs(x)
     if is_complex(x):
-        size = xp.where(xp.real(x) >= 0, x, -x)
-    small = xp.exp(size * -width)
-    half = (small + 1) * (1 / width)
-    return small / xp.square(half)
+        return sigmoids.bell(xp, x, width)
+    small = xp.exp(xp.abs(x) * -width)
+    return small / xp.square((small + 1) * (1 / width))
 
 
 # The derivative of tanh(x) is this with the width 2, that of the sigmoid with the width 1:

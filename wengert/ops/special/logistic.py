@@ -1,8 +1,9 @@
 """The logistic function, its inverse and its logarithm, and products with logarithms."""
 
-import math
+from functools import partial
 from typing import Any
 
+from wengert.backends import sigmoids
 from wengert.ops.define import elementwise
 from wengert.ops.domain import Domain
 from wengert.ops.elementwise.rules import is_complex
@@ -14,16 +15,13 @@ __all__ = ["expit", "log_expit", "logit", "softplus", "xlogy"]
 
 
 def _logit_composite(xp: Any, x: Any) -> Any:
-    if is_complex(x):
-        return xp.log(x) - xp.log1p(-x)
     # Near 1/2, where both logarithms are almost equal, their difference is taken around 1/2:
     # there 2 x - 1 is exact.
-    middle = (x > 0.25) & (x < 0.75)
+    middle = xp.abs(x - 0.5) < 0.25
     offset = xp.where(middle, x * 2 - 1, 0)
     outside = xp.where(middle, 0.25, x)
-    return xp.where(
-        middle, xp.log1p(offset) - xp.log1p(-offset), xp.log(outside) - xp.log1p(-outside)
-    )
+    log1p = partial(sigmoids.log1p, xp) if is_complex(x) else xp.log1p
+    return xp.where(middle, log1p(offset) - log1p(-offset), xp.log(outside) - log1p(-outside))
 
 
 @elementwise(
@@ -46,23 +44,10 @@ def logit(x: Any, /) -> Tensor:
     """
 
 
-def _log1p(xp: Any, z: Any) -> Any:
-    """``log(1 + z)`` of complex numbers, of which NumPy's loses the real part of a small one."""
-    a, b = xp.real(z), xp.imag(z)
-    size = xp.log1p(a * (a + 2) + xp.square(b)) * 0.5
-    angle = xp.atan2(b, a + 1)
-    return xp.astype(size, z.dtype) + xp.astype(angle, z.dtype) * 1j
-
-
 def _softplus_composite(xp: Any, x: Any) -> Any:
-    if not is_complex(x):
-        return xp.maximum(x, 0) + xp.log1p(xp.exp(-xp.abs(x)))
-    right = xp.real(x) >= 0
-    small = _log1p(xp, xp.exp(xp.where(right, -x, x)))
-    value = xp.where(right, x, 0) + small
-    # The principal branch of the logarithm.
-    turns = xp.round(xp.imag(value) * (0.5 / math.pi))
-    return value - xp.astype(turns, x.dtype) * (2j * math.pi)
+    if is_complex(x):
+        return sigmoids.softplus(xp, x)
+    return xp.maximum(x, 0) + xp.log1p(xp.exp(-xp.abs(x)))
 
 
 @elementwise(
