@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+import wengert.nn.functional as F
 from tests.peaks import peak_of
 from wengert.backends import get_backend
 from wengert.backends.numpy_reductions import FEW, FEWEST, LONGEST, SHORT
@@ -19,6 +20,7 @@ SHAPES = [
     (FEW - 1, 3), (200, 5), (FEW, SHORT), (FEW, SHORT + 1), (1, 9), (9, 1),
     (FEWEST, LONGEST), (FEWEST, LONGEST + 1), (FEWEST - 1, LONGEST),
     (30, 4, 6), (2, 3, 4, 5), (300, 2, 1), (512,), (0, 3), (3, 0), (5, 0, 2),
+    (300, 4, 7), (8, 9, 8, 9), (2, 600, 5),
 ]  # fmt: skip
 REDUCTIONS = {"sum": np.sum, "max": np.max, "min": np.min, "mean": np.mean}
 
@@ -74,6 +76,42 @@ def test_what_is_not_finite_stays_in_its_row(name: str, value: float) -> None:
         for axis in ((x.ndim - 1,), (0,)):
             expected = REDUCTIONS[name](x, axis=axis)
             np.testing.assert_allclose(KERNELS[name](x, axis=axis), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [
+        ((65537, 4, 2), (0, 2)), ((16384, 4, 7), (0, 2)), ((512, 8, 256), (0, 2)),
+        ((65536, 4, 1), (0,)), ((2, 65536, 3), (1,)), ((2, 65000, 3), (0, 1)),
+    ],
+)  # fmt: skip
+def test_sums_of_many_numbers_keep_their_digits(shape: tuple[int, ...], axis: Any) -> None:
+    x = (np.random.default_rng(0).standard_normal(shape) * 0.1 + 100).astype("float32")
+    exact = x.astype("float64")
+    for name in ("sum", "mean", "var"):
+        found, expected = KERNELS[name](x, axis=axis), getattr(exact, name)(axis)
+        np.testing.assert_allclose(found, expected, rtol=1e-4 if name == "var" else 1e-6)
+    if axis == (0, 2):
+        y = F.batch_norm(wg.asarray(x), None, None, training=True).numpy()
+        mean, deviation = (f(axis, keepdims=True) for f in (exact.mean, exact.std))
+        exact = (exact - mean) / np.sqrt(deviation**2 + 1e-5)
+        np.testing.assert_allclose(y, exact, atol=3e-4)  # in which 7e-6 of 100 is 7e-5
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(300, 5), (60, 4, 7), (1200, 4, 2)])
+def test_a_compiled_reduction_goes_the_same_way(shape: tuple[int, ...], dtype: str) -> None:
+    def f(x: Any) -> Any:
+        y = wg.softmax(x, axis=-1) + wg.max(x, axis=-1, keepdims=True)
+        ends = wg.sum(y, axis=(0, -1)), wg.var(x, axis=(0, -1)), wg.mean(y, axis=-1)
+        return *ends, wg.sum(y, axis=0), wg.sum(y * x, axis=-1), wg.min(y, axis=-1)
+
+    compiled = wg.compile(f)
+    random = np.random.default_rng(1)
+    for order in ("C", "F", "C", "F", "C"):
+        x = wg.asarray(np.asarray(random.standard_normal(shape), dtype, order=order))
+        for found, expected in zip(compiled(x), f(x), strict=True):
+            assert np.array_equal(found.numpy(), expected.numpy())
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])

@@ -79,13 +79,13 @@ def var(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool 
     """Variance in a few calls, where ``np.var`` makes many."""
     if not x.size:
         return _var(x, axis=axis, ddof=correction, keepdims=keepdims)
-    center = _reduce_add(x, axis=axis, keepdims=True)
+    center = sum(x, axis=axis, keepdims=True)
     number = x.size // center.size
     if number <= correction:
         return _var(x, axis=axis, ddof=correction, keepdims=keepdims)
     away = x - center / number
     square = away * away if x.dtype.kind != "c" else away.real**2 + away.imag**2
-    return _reduce_add(square, axis=axis, keepdims=keepdims) / (number - correction)
+    return sum(square, axis=axis, keepdims=keepdims) / (number - correction)
 
 
 def std(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Any:

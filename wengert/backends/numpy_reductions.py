@@ -50,6 +50,8 @@ LONGEST, FEWEST = 128, 96
 SHORT, FEW = 32, 32
 #: From so many numbers on sums are those of pieces of this length.
 MANY, WIDTH = 1 << 15, 1 << 10
+#: Columns of this length are added number by number; of four times the length, their sums are.
+PIECE = 1 << 7
 #: Up to so many squares BLAS adds, which starts faster.
 FEW_SQUARES = 1 << 12
 #: At most so many elements are copied at once.
@@ -59,8 +61,9 @@ BLOCK = 1 << 16
 class Rows(NamedTuple):
     """An array as a stack of matrices whose columns are reduced, or as a matrix with short rows."""
 
-    over: str  # "columns" of a matrix, those of each matrix of a "stack", "rows", "long", or "all"
-    parts: tuple[int, ...] | None  # the shape of the matrix or stack; None where the array has it
+    over: str  # "columns" of a matrix or of a "stack", "rows", "long", "all", or axes "apart"
+    #: The shape of the matrix or stack, None where the array has it; the last axes of those apart.
+    parts: tuple[int, ...] | None
     length: int  # how many numbers each result is made from
     shape: tuple[int, ...] | None  # of the result; None where the reduction gives it
     made: tuple[int, ...]  # the shape that the reduction gives
@@ -76,11 +79,16 @@ def rows(shape: tuple[int, ...], axis: Any, drop: bool, fewest: int = FEWEST) ->
     given = range(ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
     axes = sorted(i + ndim if i < 0 else i for i in given)
     number = len(axes)
-    if not number or 0 in shape or axes != list(range(axes[0], axes[0] + number)):
-        return None
+    if not number or 0 in shape or len({*axes}) < number or axes[0] < 0 or axes[-1] >= ndim:
+        return None  # or an error, which NumPy raises
     start, stop = axes[0], axes[0] + number
-    if start < 0 or stop > ndim:  # an error, which NumPy raises
-        return None
+    if axes[-1] >= stop:
+        if math.prod(shape) < FEW_SQUARES:
+            return None
+        run = tuple(i for i in axes if all(j in axes for j in range(i, axes[-1])))
+        kept = tuple(1 if i in axes else n for i, n in enumerate(shape))
+        result = tuple(n for i, n in enumerate(shape) if i not in axes) if drop else kept
+        return Rows("apart", run, 0, None, result)
     before, length, after = (
         math.prod(shape[part]) for part in (slice(start), slice(start, stop), slice(stop, None))
     )
@@ -145,12 +153,31 @@ def _sums_of_rows(x: Any) -> Any:
     return _vecdot(x, ones(x.shape[1], x.dtype))
 
 
+def _sum_columns(x: Any, one: Any, out: Any = None) -> Any:
+    """The sums of columns of one or more matrices; of many rows by those of pieces."""
+    length = len(one)
+    if length >= 4 * PIECE:
+        stop = length - length % PIECE
+        parts = x[..., :stop, :].reshape((*x.shape[:-2], -1, PIECE, x.shape[-1]))
+        parts = unwarned(np.matmul, one[:PIECE], parts)
+        rest = x[..., stop:, :]
+        x = parts if stop == length else np.concatenate([parts, rest], axis=-2)
+        one = one[: x.shape[-2]]
+    return one.dot(x, out) if x.ndim == 2 else np.matmul(one, x, out)
+
+
 def sum_over(x: Any, axis: Any, keepdims: bool, *, out: Any = None) -> Any:
     """The sum of an array in single or double precision over axes."""
     how = rows(x.shape, axis, not keepdims)
     if how is None or not x.flags.c_contiguous:
         return _add(x, axis=axis, keepdims=keepdims, out=out)
     over, parts, length, shape, made = how
+    if over == "apart":  # where NumPy adds one number after the other, too
+        rest = tuple([i for i in axis if i % x.ndim not in parts])  # type: ignore[operator]
+        found = sum_over(sum_over(x, parts, True), rest, True).reshape(made)
+        if out is not None:
+            np.copyto(out, found)
+        return found if out is None else out
     if parts is not None:
         x = x.reshape(parts)
     into = out if out is None or shape is None else out.reshape(made, copy=False)
@@ -164,7 +191,7 @@ def sum_over(x: Any, axis: Any, keepdims: bool, *, out: Any = None) -> Any:
         if not math.isfinite(np.vdot(found, found)):
             _add(x, axis=1, out=found)
     else:
-        found = one.dot(x, into) if over == "columns" else np.matmul(one, x, into)
+        found = _sum_columns(x, one, into)
     if out is not None:
         return out
     return found if shape is None else found.reshape(shape)

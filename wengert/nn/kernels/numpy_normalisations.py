@@ -120,6 +120,8 @@ def _sum_rows(found: Any, rows: Rows, factor: Any) -> Any:
     """The sum over other axes of a number for each row, times a factor."""
     found = found if factor is None else _multiply(found, factor)
     others = rows.axis[:-1]
+    if found.size >= FEW_SQUARES:
+        return sum_over(found, others, True)
     return _sum(found, axis=others, keepdims=True) if others else found
 
 
