@@ -204,9 +204,88 @@ def counted(w: Any, h: Any, x: Any) -> Any:
     return last
 
 
+def late(w: Any, h: Any, x: Any) -> Any:
+    weights = iter((w, w, w, 2 * w) * 5)
+    return wg.scan(lambda h, x: (wg.tanh(h @ next(weights)) + x, None), h, x)[0]
+
+
+def constant(w: Any, h: Any, x: Any) -> Any:
+    scales = iter((0.0, 0.0, -0.0, 2.0, True, 1, 1, 1, 1) * 2)
+    return wg.scan(lambda h, x: (h * next(scales) + x, None), h, x)[0]
+
+
+def returned(w: Any, h: Any, x: Any) -> Any:
+    """Its steps compute the same, and return another."""
+    turns = iter((0, 0, 0, 1, 0, 1, 1, 1, 1) * 2)
+
+    def step(h: Any, x: Any) -> Any:
+        both = wg.tanh(h + x), wg.sin(h + x)
+        return both[next(turns)], both[0]
+
+    return wg.scan(step, h, x)
+
+
+def detached(w: Any, h: Any, x: Any) -> Any:
+    """Its steps compute the same, and differ on the tape."""
+
+    def function(h: Any) -> Any:
+        turns = iter((0, 0, 0, 0, 1, 0, 0, 0, 0) * 2)
+
+        def step(h: Any, x: Any) -> Any:
+            return wg.tanh((h.detach() if next(turns) else h) @ w) + x, h
+
+        return wg.sum(wg.scan(step, h, x)[1] ** 2)
+
+    return wg.grad(function)(h)
+
+
+def inner(w: Any, h: Any, x: Any) -> Any:
+    """Its inner loops differ."""
+    turns = iter((w, w, w, 2 * w, w, w, w, w, w) * 2)
+
+    def step(h: Any, x: Any) -> Any:
+        u = next(turns)
+        return wg.scan(lambda s, _: (wg.tanh(s @ u) + x, None), h, length=3)[0], h
+
+    return wg.scan(step, h, x)
+
+
+def asked(w: Any, h: Any, x: Any) -> Any:
+    """Its first step gets what does not require grad."""
+
+    def step(h: Any, x: Any) -> Any:
+        return (h * w[0] if h.requires_grad else 3 * w[0]) + x, h
+
+    return wg.grad(lambda w: wg.sum(wg.scan(step, h, x)[0] * w[0]))(w)
+
+
+def counts(w: Any, h: Any, x: Any) -> Any:
+    """It is a loop, whose steps are counted."""
+    n = [0]
+
+    def step(h: Any, x: Any) -> Any:
+        n[0] += 1
+        return h + x, None
+
+    return wg.scan(step, h, x)[0] / n[0]
+
+
+def test_python_runs_in_every_step() -> None:
+    step = wg.compile(counts, check=0)
+    for _ in range(3):
+        found = step(*arguments())
+    np.testing.assert_array_equal(found.numpy(), counts(*arguments()).numpy())
+    assert loops(step) == 1
+
+
 UNROLLED = {
     "written": written,
     "counted": counted,
+    "late": late,
+    "constant": constant,
+    "returned": returned,
+    "detached": detached,
+    "inner": inner,
     "hooked": hooked,
     "kept": kept,
     "changed": changed,
@@ -223,7 +302,7 @@ UNROLLED = {
 @pytest.mark.parametrize("name", UNROLLED)
 def test_unrolled(name) -> None:
     function = UNROLLED[name]
-    step = wg.compile(function)
+    step = wg.compile(function, check=0)
     for seed in range(3):
         wg.manual_seed(seed)
         found = values(step(*arguments()))
@@ -233,3 +312,100 @@ def test_unrolled(name) -> None:
         np.testing.assert_allclose(a, b, rtol=1e-11)
     assert step.report.recordings == 1
     assert loops(step) == 0
+
+
+# -- what has no gradient --------------------------------------------------------------------------
+
+
+def window(u: Any, h: Any, x: Any) -> Any:
+    last, _ = wg.scan(lambda w, x: ((x * u, w[0]), w[1]), (h, h * 0.5), x)
+    return last[0] * last[1]
+
+
+def overwritten(u: Any, h: Any, x: Any) -> Any:
+    return wg.scan(lambda h, x: (x * u, h), h, x)[0]
+
+
+def overwritten_in_results(u: Any, h: Any, x: Any) -> Any:
+    return wg.scan(lambda h, x: (x * u, h), h, x)[1]
+
+
+def passed(u: Any, h: Any, x: Any) -> Any:
+    return wg.scan(lambda s, x: ((s[0], wg.tanh(s[1] + x)), s[0]), (h, x[0]), x)[0][1] + u
+
+
+def unused(u: Any, h: Any, x: Any) -> Any:
+    """Its other state takes what is closed over."""
+    return wg.scan(lambda s, x: ((s[0] + x, s[1] * u), u * x), (h, h), x)[0][0]
+
+
+def within(u: Any, h: Any, x: Any) -> Any:
+    def step(s: Any, x: Any) -> Any:
+        return wg.scan(lambda r, _: ((x, r[0]), r[1] * u), s, length=3)
+
+    return wg.scan(step, (h, h * 2), x)[0][1]
+
+
+def chain(u: Any, h: Any, x: Any) -> Any:
+    last, _ = wg.scan(lambda s, x: ((s[0] * x, s[0] + s[1], s[1]), None), (h, h * 2, h * u), x)
+    return last[2]
+
+
+@pytest.mark.parametrize("tracked", [(0,), (1,), (2,), (0, 1, 2)], ids=str)
+@pytest.mark.parametrize("length", [1, 2, 5])
+@pytest.mark.parametrize(
+    "function",
+    [window, overwritten, overwritten_in_results, passed, unused, within, chain],
+    ids=lambda f: f.__name__,
+)
+def test_none(function, length, tracked) -> None:
+    def gradients(*given: Any) -> Any:
+        given = tuple(x.detach().requires_grad_(i in tracked) for i, x in enumerate(given))
+        y = function(*given)
+        wanted = [given[i] for i in tracked]
+        if not y.requires_grad:
+            return y, wg.asarray(0.0)
+        return y.detach(), wg.autograd.grad(wg.sum(y**2), wanted, allow_unused=True)
+
+    given = random(3), random(2, 3), random(length, 2, 3)
+    step = wg.compile(gradients, check=0)
+    for _ in range(3):
+        found = step(*given)
+    expected = gradients(*given)
+    assert wg.func.tree_flatten(found)[1] == wg.func.tree_flatten(expected)[1]
+    for a, b in zip(values(found), values(expected), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def test_what_has_no_cotangent_runs_no_rule() -> None:
+    """The derivative of the last step is infinite."""
+
+    def function(h: Any, x: Any) -> Any:
+        return wg.sum(wg.scan(lambda h, x: (wg.sqrt(h) - x, h), h, x)[1])
+
+    given = wg.asarray(1.0), wg.asarray([0.0, 1.0, 0.0])
+    step = wg.compile(wg.grad(function, (0, 1)), check=0)
+    for _ in range(3):
+        found = step(*given)
+    expected = wg.grad(function, (0, 1))(*given)
+    for a, b in zip(values(found), values(expected), strict=True):
+        np.testing.assert_array_equal(a, b)
+        assert np.isfinite(b).all()
+    assert loops(step) == 2
+
+
+def test_constants() -> None:
+    """The first state and results are arrays that no operation gave."""
+
+    def function(h: Any, x: Any) -> Any:
+        def step(s: Any, x: Any) -> Any:
+            return wg.tanh(s + x), (wg.ones_like(x), wg.zeros_like(s), wg.full_like(s, 2.0))
+
+        return wg.scan(step, wg.zeros_like(h), x)
+
+    step, given = wg.compile(function, check=0), arguments()[1:]
+    for _ in range(3):
+        found = step(*given)
+    for a, b in zip(values(found), values(function(*given)), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert loops(step) == 1

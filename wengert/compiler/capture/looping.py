@@ -1,12 +1,13 @@
 """Scans while a function is recorded: their step is recorded once, as the body of a loop.
 
-The instructions of the first step are cut from the trace; what depends neither on the state nor on
-members stays before the loop. The sweep of the step is the body of a loop in the other direction,
-which reads what the first one keeps of each step. What a loop can't do raises `UnrollError`: the
-function is recorded again, without loops.
+Every step is recorded, and compared with the one before. The instructions of the last are cut from
+the trace; what depends neither on the state nor on members stays before the loop. The sweep of the
+step is the body of a loop in the other direction, which reads what the first one keeps of each
+step. What a loop can't do raises `UnrollError`: the function is recorded again, without loops.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.passes.dead import dead
 from wengert.compiler.passes.loops import Loop
 from wengert.compiler.passes.simplify import simplify
-from wengert.compiler.program import Instruction, Program, Value, substitute
+from wengert.compiler.program import Instruction, Program, Value
 from wengert.interpreters.lifted import Lifted
 from wengert.tape.grad_mode import recording
 from wengert.tape.hooks import has_hooks
@@ -38,7 +39,7 @@ def looped(
     arrays: list[Any] = [x._array for x in (*state, *xs)]
     if any(isinstance(x, Lifted) and getattr(x, "trace", None) is not trace for x in arrays):
         return None
-    arrays = [x if isinstance(x, Lifted) else trace.lifted(x) for x in arrays]
+    arrays = [x if isinstance(x, Lifted) else trace.constant(x, beside=True) for x in arrays]
     if {backend_of(x.inner).name for x in arrays} not in ({"numpy"}, {"jax"}):
         return None
     return _Scan(trace, [*state, *xs], arrays, len(state), count).run(step)
@@ -67,25 +68,27 @@ class _Scan:
 
     ``entries`` are the nodes of what a step gets, ``outer`` by number those of what it closes over,
     ``varying`` the values that differ from step to step. ``known`` has what has been an operand: of
-    each run of the loop, or else of one step.
+    each run of the loop, or else of one step. ``tracked`` has the states that are, before each step
+    and at the end, and ``form`` what each step does.
     """
 
     def __init__(
         self, trace: Any, given: list[Tensor], arrays: list[Traced], n: int, count: int
     ) -> None:
+        self.form: Any = None
         self.trace, self.given, self.arrays, self.n, self.count = trace, given, arrays, n, count
         self.inputs = [
             self._new(x.inner if i < n else x.inner[0, ...], "state" if i < n else "x")
             for i, x in enumerate(arrays)
         ]
         self.varying, self.known = {x.value for x in self.inputs}, dict[Value, Any]()
-        self.since = tick()
-        # A later step's state may be tracked where the first is not.
+        self.since, self.visited = tick(), dict[Any, dict[int, Node]]()
         self.entries: dict[int, Node] = {
             i: _Entry((), (), x.shape, x.dtype)
             for i, x in enumerate(self.inputs)
             if recording() and inexact(x) and (i < n or given[i]._node is not None)
         }
+        self.tracked = [{i for i in self.entries if i < n and given[i]._node is not None}]
 
     def _new(self, array: Any, name: str) -> Traced:
         return Traced(array, Value.like(array, name), self.trace)
@@ -94,35 +97,53 @@ class _Scan:
         """A result of the step, or of its sweep."""
         if isinstance(array, Lifted) and getattr(array, "trace", None) is not self.trace:
             raise UnrollError
-        return array if isinstance(array, Traced) else self.trace.lifted(array)
+        return array if isinstance(array, Traced) else self.trace.constant(array, beside=True)
 
     def run(self, step: Any) -> tuple[list[Tensor], list[Tensor]]:
         """Record the step, and the loop."""
-        n, trace, start, forms = self.n, self.trace, len(self.trace.instructions), []
-        before = len(trace.constants)
-        for _ in range(2):  # what another step does otherwise, as by a counter, is no loop
+        n, trace, start = self.n, self.trace, len(self.trace.instructions)
+        first, contents, entries = len(trace.constants), dict[Any, Any](), self.entries
+        given: list[Any] = [*[x.value for x in self.inputs], *entries.values()]
+        for t in range(self.count):  # what another step does otherwise, as by a counter, is no loop
             trace.hidden.update(*[x.results for x in trace.instructions[start:]])
             del trace.instructions[start:], trace._ticks[start:]
+            self.entries = {i: x for i, x in entries.items() if i >= n or i in self.tracked[t]}
             tensors = [with_node(x, self.entries.get(i)) for i, x in enumerate(self.inputs)]
             with observed_by(_Writes()), trace.noting() as operands:
                 after, ys = step(tensors[:n], tensors[n:])
-            steps = trace.instructions[start:]
-            inside: Any = dict.fromkeys([x for each in steps for x in each.results])
-            made = [*trace.constants.items()][before:]
-            inside |= {x: (x.shape, str(x.dtype), np.asarray(y).tobytes()) for x, y in made}
-            forms.append([(x.name, substitute((x.operands, x.parameters), inside)) for x in steps])
-        if forms[0] != forms[1]:
+            results = [*after, *ys]
+            self.outs = [self._traced(x._array) for x in results]
+            self.nodes = [x._node if recording() and inexact(x._array) else None for x in results]
+            self.tracked.append({i for i, x in enumerate(self.nodes[:n]) if x})
+            inside = list(walk(self.nodes, self.since))
+            every = [*self.nodes, *[p for x in inside for p in x.parents]]
+            self.outer = {x.number: x for x in every if x and x.number < self.since}
+            if any(x.watch for x in inside):
+                raise UnrollError
+            contents |= {x: _form(y, {}) for x, y in [*trace.constants.items()][first:]}
+            first = len(trace.constants)
+            known = contents | {x: ("given", i) for i, x in enumerate(given)}
+            calls = _calls(trace.instructions[start:], known), _form(self.outs, known)
+            if t:
+                same = self.tracked[t] == self.tracked[t - 1]
+                tape = self._tape(t - 1, dict(known), same)
+                if (calls, tape) != self.form:
+                    raise UnrollError
+            if not t or not same or self.tracked[t] != self.tracked[t + 1]:
+                tape = self._tape(t, known, self.tracked[t] == self.tracked[t + 1])
+            self.form = calls, tape
+        loops = [x.values()[0] for x in inside if isinstance(x, _LoopNode)]
+        if not all(x <= y for x, y in pairwise(self.tracked)) or not all(x.dense() for x in loops):
             raise UnrollError
-        results = [*after, *ys]
-        self.outs = [self._traced(x._array) for x in results]
         steps = self._cut(start, [operands, self.outs])
         own = {*self.varying}
         rows = {x.value: y for x, y in zip(self.inputs[n:], self.arrays[n:], strict=True)}
         self.known |= rows
-        self.nodes = [x._node if recording() and inexact(x._array) else None for x in results]
-        live = self._live()
+        if any(map(has_hooks, [*entries.values(), *self.outer.values()])):
+            raise UnrollError
+        live = [i for i, x in enumerate(self.nodes) if x]
         with np.errstate(all="ignore"):  # perhaps of results that are not differentiated
-            reads = self.backward(live)[3] if live else []
+            reads = self.backward(live, 0, self.count)[3] if live else []
         kept = [x for x in reads if x in own and x not in rows]
         outputs = [*[x.value for x in self.outs], *kept]
         body, others = self._body([x.value for x in self.inputs], steps, outputs)
@@ -137,56 +158,99 @@ class _Scan:
                 tensors[i] = with_node(found[i], Output(node, i))
         return tensors[:n], tensors[n:]
 
-    def _live(self) -> list[int]:
-        """The results that depend, after some steps, on what is tracked outside."""
-        nodes = [x for x in self.nodes if x is not None]
-        inside = [*nodes, *[p for x in walk(nodes, self.since) for p in x.parents if p is not None]]
-        self.outer = {x.number: x for x in inside if x.number < self.since}
-        kept = any(x.watch for x in walk(nodes, self.since))
-        if kept or any(map(has_hooks, [*self.entries.values(), *self.outer.values()])):
-            raise UnrollError
-        live = {i for i in self.entries if self.given[i]._node is not None}
-        while True:
-            self.ends = {self.entries[i].number for i in live} | {*self.outer}
-            found = [i for i, x in enumerate(self.nodes) if x and leading_to(self.ends, [x])]
-            if live.issuperset(more := self.entries.keys() & {i for i in found if i < self.n}):
-                return found
-            live |= more
+    def _leading(self, t: int, roots: Iterable[int]) -> dict[int, Node]:
+        """The nodes between some results of a step and what it tracks, by their numbers."""
+        ends = {x.number for i, x in self.entries.items() if i >= self.n or i in self.tracked[t]}
+        found = leading_to(ends | {*self.outer}, [x for i in roots if (x := self.nodes[i])])
+        return {i: x for i, x in found.items() if i >= self.since or i in self.outer}
 
-    def backward(self, given: Iterable[int]) -> tuple[Loop, list[int], Any, Any, list[int]]:
-        """The loop of the sweep from cotangents of some results.
+    def _tape(self, t: int, known: dict[Any, Any], full: bool) -> list[Any]:
+        """What this step records of what the step ``t`` tracks, in a form that equals another's."""
+        found, form = self._leading(t, range(len(self.nodes))), list[Any]()
+        for number, node in found.items():
+            if number >= self.since:
+                parents = [
+                    known.get(x, x) if x and x.number in found else None for x in node.parents
+                ]
+                # What other nodes save depends on what is tracked.
+                saved = node.saved if type(node) is not Node or full else ()
+                form.append((type(node), node.operation, parents, _form(saved, known)))
+                known.setdefault(node, ("node", len(form)))
+        return [form, *[known.get(x, x) for x in self.nodes if x]]
+
+    def reached(self, given: Iterable[int], lo: int, hi: int) -> tuple[list[set[int]], set[int]]:
+        """The results that have cotangents in each of some steps, last first, and states before."""
+        seeds, every = list[set[int]](), {*given}
+        states, ys = {i for i in every if i < self.n}, {i for i in every if i >= self.n}
+        for t in reversed(range(lo, hi)):
+            seeds.append(states | ys)
+            found = self._visited(t, seeds[-1])
+            states = {i for i in self.tracked[t] if self.entries[i].number in found}
+        return seeds, states
+
+    def exact(self, given: Iterable[int], hi: int) -> bool:
+        """Whether all steps before ``hi`` run the rules of the same nodes.
+
+        A loop begins with zeros for a cotangent that there is not, which a rule might make NaN.
+        """
+        each, _ = self.reached(given, 0, hi)
+        every = set[int]().union(*each)
+        steps = zip(reversed(range(hi)), each, strict=True)
+        return all(self._visited(t, x).keys() == self._visited(t, every).keys() for t, x in steps)
+
+    def dense(self) -> bool:
+        """Whether each result depends on all that is tracked, as loops around this one suppose."""
+        members = {x.number for i, x in self.entries.items() if i >= self.n}
+        for i in [i for i, x in enumerate(self.nodes) if x]:
+            each, states = self.reached([i], 0, self.count)
+            steps = zip(reversed(range(self.count)), each, strict=True)
+            found = set[int]().union(*[self._visited(t, x) for t, x in steps])
+            if states != self.tracked[0] or not found >= members | {*self.outer}:
+                return False
+        return True
+
+    def _visited(self, t: int, roots: set[int]) -> dict[int, Node]:
+        """`_leading`, found once."""
+        key = frozenset(self.tracked[t]), frozenset(roots)
+        if key not in self.visited:
+            self.visited[key] = self._leading(t, roots)
+        return self.visited[key]
+
+    def backward(
+        self, given: Iterable[int], lo: int, hi: int
+    ) -> tuple[Loop, list[int], Any, Any, list[int | None]]:
+        """The loop of the sweep of some steps from cotangents of some results.
 
         With the results whose cotangents it takes, those of these that are next states, what it
-        reads, and the parents whose cotangents it gives.
+        reads, and the parents whose cotangents it gives, or None.
         """
-        n, start, state = self.n, len(self.trace.instructions), set[int]()
-        while True:  # cotangents of the state come from later steps, too
-            # Those of results first, as in a sweep of all steps: there they are stacked last.
-            seeds = sorted({*given, *state}, key=lambda i: (i < n, i))
-            roots: list[Any] = [self.nodes[i] for i in seeds]
-            wanted = leading_to(self.ends, roots)
-            more = {i for i, x in self.entries.items() if i < n and x.number in wanted}
-            if state >= more:
-                break
-            state |= more
+        n, start = self.n, len(self.trace.instructions)
+        each, passed = self.reached(given, lo, hi)
+        state = {i for i in passed.union(*each[1:]) if i < n}
+        # Those of results first, as in a sweep of all steps: there they are stacked last.
+        used = set[int]().union(*each)
+        seeds = sorted(used | state, key=lambda i: (i < n, i))
+        wanted = self._leading(self.count - 1, used)
         carried, outer = [i for i in seeds if i < n], [i for i in self.outer if i in wanted]
         # Cotangents are added in the order of a sweep of all steps. There a result that is the next
         # state has its own before those of the later step: so they are seeds of that step.
-        twins = {i: j for i in seeds for j in state if i >= n and self.nodes[i] is self.nodes[j]}
+        later = state & used
+        twins = {i: j for i in seeds for j in later if i >= n and self.nodes[i] is self.nodes[j]}
         g = {i: self._new(self.outs[i].inner, "g") for i in seeds}
         with self.trace.noting() as operands:
             totals = {i: self._new(self.zeros(self.outer[i]).inner, "total") for i in outer}
-            roots = [(self.outer[i], totals[i]) for i in outer]
+            roots: list[Any] = [(self.outer[i], totals[i]) for i in outer]
             roots += [(self.entries[j], g[i]) for i, j in twins.items()]
-            roots += [(self.nodes[i], g[i]) for i in seeds if i not in twins]
+            roots += [(self.nodes[i], g[i]) for i in seeds if i in used and i not in twins]
             roots = [(x, y) for x, y in roots if x and x.number in wanted]
-            how: Any = {"targets": self.ends, "wanted": wanted, "stop_at_targets": True}
+            ends = {*self.outer, *[x.number for x in self.entries.values()]}
+            how: Any = {"targets": ends, "wanted": wanted, "stop_at_targets": True}
             arrived = sweep(roots, keep=True, **how)
             flows = {node.number: self._traced(x) for node, x in arrived.items()}
-            ends = {i: flows.get(x.number) for i, x in self.entries.items()}
-            members = [i for i, x in ends.items() if i >= n and x is not None]
-            back: Any = [self.zeros(g[i]) if ends[i] is None else ends[i] for i in carried]
-            back += [*[flows[i] for i in outer], *[ends[i] for i in members]]
+            into = {i: flows.get(x.number) for i, x in self.entries.items()}
+            members = [i for i, x in into.items() if i >= n and x is not None]
+            back: Any = [self.zeros(g[i]) if (x := into.get(i)) is None else x for i in carried]
+            back += [*[flows[i] for i in outer], *[into[i] for i in members]]
         own = {*self.varying}
         taken = [*[g[i] for i in carried], *totals.values(), *[g[i] for i in seeds if i >= n]]
         inputs = [x.value for x in taken]
@@ -194,9 +258,10 @@ class _Scan:
         steps = self._cut(start, [operands, back])
         body, reads = self._body(inputs, steps, [x.value for x in back], own)
         rows = len(seeds) - len(carried) + sum(x in own for x in reads)
-        loop = Loop(body, len(carried) + len(outer), rows, self.count, reverse=True)
+        loop = Loop(body, len(carried) + len(outer), rows, hi - lo, reverse=True)
         places = {number: i for i, number in enumerate(self.outer, len(self.given))}
-        return loop, seeds, twins, reads, [*carried, *[places[i] for i in outer], *members]
+        found = [i if i in passed else None for i in carried]
+        return loop, seeds, twins, reads, [*found, *[places[i] for i in outer], *members]
 
     def zeros(self, like: Any) -> Any:
         """Zeros of the shape and dtype of an array, or of a node's result."""
@@ -253,24 +318,99 @@ class _LoopNode(Several):
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         scan, found = self.values()
-        given, trace, xp = g.items, scan.trace, namespaces[Traced]
-        if any(getattr(x, "trace", None) is not trace for x in given.values()):
+        given = g.items
+        if any(getattr(x, "trace", None) is not scan.trace for x in given.values()):
             raise UnrollError  # differentiated twice, or inside a transform
-        loop, seeds, twins, reads, places = scan.backward(given)
+        hi, state = scan.count, {i: x for i, x in given.items() if i < scan.n}
+        totals, members = dict[int, Any](), dict[int, Any]()
+        while hi and (state or given.keys() - {*range(scan.n)}):
+            ys = {i: x[:hi, ...] for i, x in given.items() if i >= scan.n}
+            # The last step is one by itself if a cotangent arrives from later steps alone.
+            lo = 0 if scan.exact([*state, *ys], hi) else hi - 1
+            if lo and hi < scan.count - 2:
+                raise UnrollError
+            state = self._part(lo, hi, state, ys, totals, members)
+            hi = lo
+        for i, x in members.items():  # zeros of the steps that none has reached
+            if x.shape[0] < scan.count:
+                zeros = scan.zeros(scan.arrays[i].inner[: scan.count - x.shape[0], ...])
+                members[i] = namespaces[Traced].concat((zeros, x), axis=0)
+        found = {**state, **totals, **members} if not hi else {**totals, **members}
+        return [
+            (i, x)
+            for i, x in found.items()
+            if (parent := self.parents[i]) and (wanted is None or parent.number in wanted)
+        ]
+
+    def _part(
+        self, lo: int, hi: int, state: dict[int, Any], ys: Any, totals: Any, members: Any
+    ) -> dict[int, Any]:
+        """The sweep of some steps; the cotangents of the states before them."""
+        (scan, found), xp = self.values(), namespaces[Traced]
+        loop, seeds, twins, reads, places = scan.backward([*state, *ys], lo, hi)
         if not scan.lost.isdisjoint(reads) or not scan.known.keys() >= {*reads}:
             raise UnrollError
-        g = {i: given[i] if i in given else scan.zeros(found[i]) for i in seeds}
+        whole = lo == 0 and hi == scan.count
+        g = {i: x if whole else x[lo:hi, ...] for i, x in ys.items()}
+        g = {i: g[i] if i in g else state[i] if i in state else scan.zeros(found[i]) for i in seeds}
         for i, j in twins.items():
             g[i], last = xp.concat((xp.zeros_like(g[i][:1]), g[i][:-1]), axis=0), g[i][-1]
             g[j] = xp.add(g[j], last)
-        state = [g.pop(i) for i in seeds if i < scan.n]
-        totals = [scan.zeros(self.parents[i]) for i in places if i >= len(scan.given)]
-        operands = [*state, *totals, *g.values(), *[scan.known[x] for x in reads]]
-        return [
-            (i, x)
-            for i, x in zip(places, trace.call("scan", loop, operands, {}), strict=True)
-            if (parent := self.parents[i]) and (wanted is None or parent.number in wanted)
-        ]
+        before = [g.pop(i) for i in seeds if i < scan.n]
+        outer = [i for i in places if i is not None and i >= len(scan.given)]
+        before += [totals[i] if i in totals else scan.zeros(self.parents[i]) for i in outer]
+        read = [scan.known[x] for x in reads]
+        rows = loop.rows - len(g)
+        read = [x if whole or i >= rows else x[lo:hi, ...] for i, x in enumerate(read)]
+        after = scan.trace.call("scan", loop, [*before, *g.values(), *read], {})
+        states = dict[int, Any]()
+        for i, x in zip(places, after, strict=True):
+            if i is None:
+                continue
+            if i < scan.n:
+                states[i] = x
+            elif i in totals or i >= len(scan.given):
+                totals[i] = x
+            else:
+                if i not in members and hi < scan.count:
+                    members[i] = scan.zeros(scan.arrays[i].inner[hi:, ...])
+                members[i] = xp.concat((x, members[i]), axis=0) if i in members else x
+        return states
+
+
+def _calls(steps: Iterable[Instruction], known: dict[Any, Any]) -> list[Any]:
+    """Instructions in a form that equals that of others; ``known`` gets their results."""
+    found = list[Any]()
+    for step in steps:
+        parts = step.name, step.function, step.operands, step.parameters, step.several
+        found.append([_form(x, known) for x in parts])
+        known.update({x: ("result", len(found), i) for i, x in enumerate(step.results)})
+    return found
+
+
+def _form(x: Any, known: dict[Any, Any]) -> Any:
+    """What equals this of another step, and of no other value."""
+    if isinstance(x, Traced | TracedNumber):
+        x = x.value
+    if isinstance(x, Value | Node):
+        return known.get(x, x)
+    if isinstance(x, _Scan):
+        return _form(x.form, known)
+    if isinstance(x, Loop):
+        body = x.body
+        inside = known | {y: _form(z, known) for y, z in body.constants.items()}
+        inside |= {y: ("input", i) for i, y in enumerate(body.inputs)}
+        calls = _calls(body.instructions, inside)
+        return [calls, _form([x.carried, x.rows, x.count, x.reverse, body.outputs], inside)]
+    if isinstance(x, dict):
+        return {k: _form(y, known) for k, y in x.items()}
+    if isinstance(x, tuple | list):
+        return type(x), [_form(y, known) for y in x]
+    if isinstance(x, int | float | complex):
+        return type(x), repr(x)
+    if hasattr(x, "dtype") and hasattr(x, "shape"):
+        return type(x), x.shape, str(x.dtype), np.asarray(x).tobytes()
+    return x
 
 
 def _traced_in(x: Any) -> Iterator[Any]:
