@@ -34,11 +34,11 @@ FLOORS = [
 #: The most lines of rooms, with their words.
 BUDGETS = {
     ("tape", "interpreters"): 6_000,
-    ("backends", "ops", "func", "protocols"): 24_471,
+    ("backends", "ops", "func", "protocols"): 24_496,
     ("testing",): 5_000,
-    ("compiler",): 9_760,
+    ("compiler",): 9_759,
     ("distributed",): 1_372,
-    ("nn", "optim"): 9_999,
+    ("nn", "optim"): 9_987,
     ("torch",): 1_800,
     ("numpy",): 700,
     ("hips",): 358,
