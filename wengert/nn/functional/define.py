@@ -118,6 +118,11 @@ def single_precision(loss: L) -> L:
     return cast(L, call)
 
 
+def out_of_place(function: L) -> L:
+    """Let a function refuse to write into its input."""
+    return refuse_keywords(function, KEYWORDS["out of place"])
+
+
 def refusing(function: L) -> L:
     """Let a function refuse options of PyTorch's that it has not, with what to write."""
     named = "Embedding" if function.__name__ == "embedding" else "Stored"
