@@ -20,6 +20,7 @@ REDUCTIONS = get_args(Reduction)
 
 L = TypeVar("L", bound=Callable[..., Tensor])
 _DLPACK_CPU = 1
+out_of_place = partial(refuse_keywords, refused=KEYWORDS["out of place"])
 
 
 def on_host(array: Any) -> bool:
@@ -116,11 +117,6 @@ def single_precision(loss: L) -> L:
         return ops.astype(found, wrapped(given[0]).dtype)
 
     return cast(L, call)
-
-
-def out_of_place(function: L) -> L:
-    """Let a function refuse to write into its input."""
-    return refuse_keywords(function, KEYWORDS["out of place"])
 
 
 def refusing(function: L) -> L:

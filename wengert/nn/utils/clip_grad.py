@@ -87,9 +87,7 @@ def get_total_norm(
 
 @_refusing
 def clip_grad_norm_(
-    parameters: Tensor | Iterable[Tensor],
-    max_norm: float,
-    norm_type: float | Literal["inf"] = 2.0,
+    parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float | Literal["inf"] = 2.0
 ) -> Tensor:
     r"""Scale gradients so that their norm together is at most ``max_norm``.
 
