@@ -383,10 +383,14 @@ HINTS: Final = {
         **{f"ReflectionPad{n}d": 'wg.pad(x, widths, mode="reflect")' for n in (1, 3)},
         **{f"ReplicationPad{n}d": 'wg.pad(x, widths, mode="edge")' for n in (1, 2, 3)},
         **{
-            f"LPPool{n}d": "an average pool of abs(x) ** p, times its window's size, ** (1 / p)"
+            f"LPPool{n}d": "an average pool of x ** p, times its window's size, ** (1 / p)"
             for n in (1, 2, 3)
         },
-        **{f"MaxUnpool{n}d": "wg.zeros(shape).at(indices).set(x)" for n in (1, 2, 3)},
+        **{
+            f"MaxUnpool{n}d": "wg.zeros((n * c, size)).at((wg.arange(n * c)[:, None], "
+            "indices.reshape(n * c, -1))).set(x.reshape(n * c, -1))"
+            for n in (1, 2, 3)
+        },
         **{
             f"Lazy{name}{n}d": f"wg.nn.{name}{min(n, 2)}d, with its number of channels"
             for name in ("BatchNorm", "Conv", "ConvTranspose", "InstanceNorm")
@@ -528,6 +532,16 @@ KEYWORDS: Final = {
         "return_indices": "which gives positions: leave it out, or take wg.argmax of each window",
         "divisor_override": "which divides sums: multiply the result by the window's size over it",
         "recompute_scale_factor": "which makes scales of the result's size: give size= instead",
+    },
+    "out of place": {
+        "inplace": "which changes the input: leave it out, and give the result its name",
+    },
+    "clip_grad": {
+        "foreach": "which chooses among PyTorch's kernels: leave it out",
+        "error_if_nonfinite": "which raises: test wg.isfinite of the norm that is returned",
+    },
+    "init": {
+        "generator": "which draws: leave it out, and call wg.manual_seed before",
     },
     "transforms": {"argnum": "which is HIPS/autograd's: write argnums="},
     "DataLoader": dict.fromkeys(

@@ -1,5 +1,6 @@
 """Activations by their formulas and against PyTorch, at special points too; dropout of channels."""
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,11 @@ def test_channels_are_dropped_whole(backend: Any) -> None:
     assert layer.eval()(x).detach().numpy().all()
     with pytest.raises(ValueError, match="takes an input"):
         layer(wg.ones((2,)))
+
+
+def test_functions_of_arrays_are_pickled_by_their_names_here() -> None:
+    for f in (F.relu, F.silu, F.leaky_relu, wg.relu):
+        assert pickle.loads(pickle.dumps(f)) is f
 
 
 def test_digits_of_hardswish_beside_its_end() -> None:

@@ -53,6 +53,19 @@ def test_a_module_with_hooks_is_of_its_class_as_before(name: str) -> None:
     assert list(net.__dict__) == before
 
 
+class Calling(nn.Linear):
+    def __call__(self, x: Any) -> Any:
+        return nn.Module.__call__(self, x)
+
+
+def test_the_call_of_a_class_takes_the_module() -> None:
+    x, module, own = wg.ones((1, 2)), nn.Linear(2, 2), Calling(2, 2)
+    module.register_forward_hook(lambda module, args, result: result + 1)
+    for call in (nn.Module.__call__, type(module).__call__):
+        assert values(call(module, x)) == values(module(x))
+    assert values(own(x)) == values(own.forward(x))
+
+
 def test_copies_have_the_hooks_and_their_own_class() -> None:
     net = Net()
     handle = net.register_forward_hook(twice)

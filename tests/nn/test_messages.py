@@ -116,6 +116,25 @@ class Bare(nn.Module):
                 ("enable_gqa", F.scaled_dot_product_attention),
                 ("divisor_override", partial(nn.AvgPool2d, 2)),
                 ("recompute_scale_factor", partial(nn.Upsample, 2)),
+                ("size_average", partial(F.cross_entropy, None, None)),
+                *(
+                    ("inplace", partial(f, wg.ones(2)))
+                    for f in (
+                        *(F.relu, F.relu6, F.elu, F.selu, F.silu, F.leaky_relu, F.hardswish),
+                        *(F.dropout, F.dropout2d),
+                    )
+                ),
+                *(
+                    (name, partial(f, [], 1.0))
+                    for f in (nn.utils.clip_grad_norm_, nn.utils.clip_grad_value_)
+                    for name in ("foreach", "error_if_nonfinite")
+                ),
+                ("error_if_nonfinite", partial(nn.utils.get_total_norm, [])),
+                *(
+                    ("generator", partial(getattr(nn.init, name), wg.ones((2, 2))))
+                    for name in nn.init.__all__
+                    if name not in ("calculate_gain", "constant_", "ones_", "zeros_")
+                ),
                 ("three_phase", partial(optim.lr_scheduler.OneCycleLR, None, 1.0, 9)),
             )
         ],

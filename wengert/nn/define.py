@@ -75,7 +75,8 @@ def module(
         f"def forward(self, {', '.join(called)}):\n"
         f"    return function({', '.join(called + [f'{n}=self.{n}' for n in passed])})\n"
     )
-    space: dict[str, Any] = {"function": function, "__name__": f"{__package__}.stored"}
+    plain = vars(function)["__wrapped__"] if inplace else function  # refuses no keywords
+    space: dict[str, Any] = {"function": plain, "__name__": f"{__package__}.stored"}
     exec(compile(source, f"{__file__}:{name}", "exec"), space)  # noqa: S102 -- written above
     construct, forward = space["__init__"], space["forward"]
     construct.__annotations__ = {**{p.name: p.annotation for p in options}, "return": None}

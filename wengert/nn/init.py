@@ -5,6 +5,7 @@ Random numbers are drawn on the CPU, and then moved to the parameter's device. S
 """
 
 import math
+from functools import partial
 from importlib import import_module
 from typing import Any, Literal
 
@@ -12,10 +13,11 @@ import numpy as np
 
 from wengert import ops
 from wengert.backends import DTYPES, dtype_of, use_backend
+from wengert.names import KEYWORDS
 from wengert.nn.conversion import convert
 from wengert.ops.axes import number
 from wengert.ops.data_type import check_storable
-from wengert.ops.hints import list_public
+from wengert.ops.hints import list_public, refuse_keywords
 from wengert.ops.random import rand, randn
 from wengert.tape.grad_mode import recording
 from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor, check_views
@@ -39,6 +41,7 @@ list_public(__name__)
 
 
 Mode = Literal["fan_in", "fan_out"]
+_seeded = partial(refuse_keywords, refused=KEYWORDS["init"])
 
 
 def _fill(tensor: Tensor, values: Any) -> Tensor:
@@ -61,6 +64,7 @@ def _draw(random: Any, tensor: Tensor, *, double: bool = False) -> Any:
         return random(tuple(tensor.shape), dtype=DTYPES[wide if double else dtype.host]).numpy()
 
 
+@_seeded
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
     """Fill a Tensor with uniform numbers in [a, b); complex ones in both parts.
 
@@ -77,6 +81,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
     return _fill(tensor, low + (b - a) * _draw(rand, tensor))
 
 
+@_seeded
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
     """Fill a Tensor with normal numbers; complex ones share the variance between their parts.
 
@@ -162,6 +167,7 @@ def _fans(tensor: Tensor) -> tuple[int, int]:
     return tensor.shape[1] * receptive, tensor.shape[0] * receptive
 
 
+@_seeded
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     r"""Fill a Tensor with uniform numbers in [-b, b), :math:`b = g\sqrt{6 / (n_{in} + n_{out})}`.
 
@@ -178,6 +184,7 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     return uniform_(tensor, -bound, bound)
 
 
+@_seeded
 def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     r"""Fill a Tensor with normal numbers of deviation :math:`g\sqrt{2 / (n_{in} + n_{out})}`.
 
@@ -200,6 +207,7 @@ def _kaiming_deviation(tensor: Tensor, a: float, mode: Mode, nonlinearity: str) 
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
 
 
+@_seeded
 def kaiming_uniform_(
     tensor: Tensor, a: float = 0, mode: Mode = "fan_in", nonlinearity: str = "leaky_relu"
 ) -> Tensor:
@@ -221,6 +229,7 @@ def kaiming_uniform_(
     return uniform_(tensor, -bound, bound)
 
 
+@_seeded
 def kaiming_normal_(
     tensor: Tensor, a: float = 0, mode: Mode = "fan_in", nonlinearity: str = "leaky_relu"
 ) -> Tensor:
@@ -240,6 +249,7 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, _kaiming_deviation(tensor, a, mode, nonlinearity))
 
 
+@_seeded
 def orthogonal_(tensor: Tensor, gain: float = 1) -> Tensor:
     """Fill a Tensor with a random matrix of orthonormal rows or columns, those that are fewer.
 
@@ -268,6 +278,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1) -> Tensor:
     return _fill(tensor, gain * (q.T if wide else q).reshape(tensor.shape))
 
 
+@_seeded
 def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0
 ) -> Tensor:

@@ -29,6 +29,13 @@ if TYPE_CHECKING:
 _HOLDING = frozenset({list, tuple, dict, OrderedDict})
 
 
+class _Call(property):
+    """A property of modules that classes have as a function of modules."""
+
+    def __call__(self, module: "Module", /, *args: Any, **kwargs: Any) -> Any:
+        return self.__get__(module)(*args, **kwargs)
+
+
 class Module(Hookable, State):
     """A function of Tensors with parameters: the base of every layer and network.
 
@@ -62,7 +69,7 @@ class Module(Hookable, State):
 
     else:
 
-        @property
+        @_Call
         def __call__(self) -> Callable[..., Any]:
             """A module's call is its `forward`, which is quicker than a call that calls it."""
             return self.forward if self._hooks is None else self._call_hooks

@@ -63,7 +63,7 @@ def refuse_keywords(function: F, refused: Mapping[str, str] = KEYWORDS["transfor
 
     @wraps(function)
     def called(*args: Any, **options: Any) -> Any:
-        for name in refused.keys() & options:
+        for name in refused.keys() & options if options else ():
             raise TypeError(f"{function.__name__} takes no {name}, {refused[name]}")
         return function(*args, **options)
 

@@ -11,12 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wengert.ops.hints import Refusing, list_public
-from wengert.optim.scheduler import (
-    LRScheduler,
-    ReduceLROnPlateau,
-    Schedule,
-    spread_over_groups,
-)
+from wengert.optim.scheduler import LRScheduler, ReduceLROnPlateau, Schedule, spread_over_groups
 
 __all__ = [
     "ConstantLR",

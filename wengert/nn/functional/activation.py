@@ -8,7 +8,7 @@ is the library of the arrays, and its rule takes the cotangent ``g`` to the one 
 from typing import Any
 
 from wengert import ops
-from wengert.nn.functional.define import real_floating
+from wengert.nn.functional.define import out_of_place, real_floating
 from wengert.ops.axes import number
 from wengert.ops.define import operation
 from wengert.ops.special import everyday
@@ -16,12 +16,14 @@ from wengert.tape.tensor import Tensor, wrapped
 
 # These are functions of arrays as well, and some have another name there.
 gelu = everyday.gelu
-leaky_relu = everyday.leaky_relu
+leaky_relu = out_of_place(everyday.leaky_relu)
 logsigmoid = everyday.log_expit
-relu = everyday.relu
+relu = out_of_place(everyday.relu)
 sigmoid = everyday.expit
-silu = everyday.silu
+silu = out_of_place(everyday.silu)
 tanh = ops.tanh
+for _own in (leaky_relu, relu, silu):  # pickle finds them here
+    _own.__module__ = __name__
 
 _SELU_ALPHA = 1.6732632423543772848170429916717
 _SELU_SCALE = 1.0507009873554804934193349852946
@@ -37,6 +39,7 @@ def _elu_rule(xp: Any, g: Any, x: Any, alpha: float) -> Any:
     return xp.where(x > 0, g, g * xp.conj(slope))
 
 
+@out_of_place
 @operation(
     inputs=("x",), x=_elu_rule, elementwise=True, dtypes="real floating", composite=_elu_composite
 )
@@ -55,6 +58,7 @@ def elu(input: Any, alpha: float = 1.0) -> Tensor:
     return elu.run(real_floating("elu", input), alpha=number(alpha, "elu", "alpha"))
 
 
+@out_of_place
 def selu(input: Any) -> Tensor:
     r"""Scaled exponential unit, :math:`\lambda` times `elu`: it keeps mean 0 and variance 1.
 
@@ -90,6 +94,7 @@ def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     return ops.where(straight, x, ops.multiply(everyday.softplus(scaled), 1 / scale))
 
 
+@out_of_place
 def relu6(input: Any) -> Tensor:
     r"""Rectifier with a limit, :math:`\min(\max(x, 0), 6)`.
 
@@ -105,6 +110,7 @@ def relu6(input: Any) -> Tensor:
     return ops.where(ops.less_equal(x, 0), 0, ops.where(ops.greater_equal(x, 6), 6, x))
 
 
+@out_of_place
 def hardswish(input: Any) -> Tensor:
     """Smooth switch: 0 up to -3, :math:`x (x + 3) / 6`, and :math:`x` from 3 on.
 

@@ -136,10 +136,7 @@ def _bce_curve(xp: Any, g: Any, x: Any, y: Any) -> Any:
 Primitive(
     "binary_cross_entropy_slope",
     ("x", "y"),
-    {
-        "x": _bce_curve,
-        "y": lambda xp, g, x: -g * (_slope_of_log(xp, 1 - x) + _slope_of_log(xp, x)),
-    },
+    {"x": _bce_curve, "y": lambda xp, g, x: -g * (_slope_of_log(xp, 1 - x) + _slope_of_log(xp, x))},
     elementwise=True,
     dtypes="real floating",
     composite=_bce_slope,

@@ -14,6 +14,7 @@ from wengert.nn.functional.define import (
     integer,
     look,
     reduce_losses,
+    refusing,
     single_precision,
 )
 from wengert.nn.functional.softmaxes import log_softmax
@@ -162,6 +163,7 @@ def _softmax_cross_entropy(
 # -- what users call -------------------------------------------------------------------------------
 
 
+@refusing
 def cross_entropy(
     input: Any,
     target: Any,

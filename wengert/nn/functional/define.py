@@ -20,6 +20,7 @@ REDUCTIONS = get_args(Reduction)
 
 L = TypeVar("L", bound=Callable[..., Tensor])
 _DLPACK_CPU = 1
+out_of_place = partial(refuse_keywords, refused=KEYWORDS["out of place"])
 
 
 def on_host(array: Any) -> bool:

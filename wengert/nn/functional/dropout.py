@@ -3,11 +3,13 @@
 from typing import Any
 
 from wengert import ops
+from wengert.nn.functional.define import out_of_place
 from wengert.ops.axes import number
 from wengert.tape.primitive import anew
 from wengert.tape.tensor import Tensor, wrapped
 
 
+@out_of_place
 def dropout(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     """Set elements to zero with probability ``p`` and scale the others, so that the mean stays.
 
@@ -44,6 +46,7 @@ def probability(name: str, p: Any, option: str = "p") -> Any:
     return p
 
 
+@out_of_place
 def dropout2d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     """Set random channels of images (C, H, W) or (N, C, H, W) to zero and scale the others.
 

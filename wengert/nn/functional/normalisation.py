@@ -107,10 +107,7 @@ def layer_norm(
 
 
 def rms_norm(
-    input: Any,
-    normalized_shape: int | Sequence[int],
-    weight: Any = None,
-    eps: float | None = None,
+    input: Any, normalized_shape: int | Sequence[int], weight: Any = None, eps: float | None = None
 ) -> Tensor:
     r"""Divide by the root mean square of the last axes, :math:`w x / \sqrt{\bar{x^2} + \epsilon}`.
 

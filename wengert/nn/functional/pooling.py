@@ -124,13 +124,7 @@ def _adaptive_counts(name: str, lengths: Sizes, output_size: Any) -> Sizes:
 
 
 def _maximum(
-    name: str,
-    count: int,
-    input: Any,
-    kernel_size: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
+    name: str, count: int, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any
 ) -> Tensor:
     x, batched = examples(input, count, name)
     if x.dtype.complex:

@@ -2,18 +2,23 @@
 
 import math
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
 from wengert import ops
+from wengert.names import KEYWORDS
 from wengert.nn.conversion import as_number
 from wengert.nn.parameter import list_tensors
 from wengert.ops.euclidean import SCALES, factor_of
+from wengert.ops.hints import refuse_keywords
 from wengert.ops.linalg import vector_norm
 from wengert.ops.shares import wide
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.tensor import Tensor, untracked
+
+_refusing = partial(refuse_keywords, refused=KEYWORDS["clip_grad"])
 
 
 def _gradients(function: str, parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
@@ -48,6 +53,7 @@ def _euclidean_norm(x: Tensor) -> Tensor:
     return ops.reshape(ops.sqrt(ops.vecdot(x, x)) / factor, ())
 
 
+@_refusing
 def get_total_norm(
     tensors: Tensor | Iterable[Tensor], norm_type: float | Literal["inf"] = 2.0
 ) -> Tensor:
@@ -79,10 +85,9 @@ def get_total_norm(
         return vector_norm(ops.concat([ops.reshape(wide(ops, x), -1) for x in filled]))
 
 
+@_refusing
 def clip_grad_norm_(
-    parameters: Tensor | Iterable[Tensor],
-    max_norm: float,
-    norm_type: float | Literal["inf"] = 2.0,
+    parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float | Literal["inf"] = 2.0
 ) -> Tensor:
     r"""Scale gradients so that their norm together is at most ``max_norm``.
 
@@ -122,6 +127,7 @@ def clip_grad_norm_(
     return total
 
 
+@_refusing
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
     """Clip each element of the gradients to the range from ``-clip_value`` to ``clip_value``.
 

@@ -10,12 +10,7 @@ from wengert.ops.conversion import beside
 from wengert.ops.hints import list_public
 from wengert.tape.tensor import Tensor, wrapped
 
-__all__ = [
-    "PackedSequence",
-    "pack_padded_sequence",
-    "pad_packed_sequence",
-    "pad_sequence",
-]
+__all__ = ["PackedSequence", "pack_padded_sequence", "pad_packed_sequence", "pad_sequence"]
 
 
 list_public(__name__)
@@ -42,9 +37,7 @@ class PackedSequence(NamedTuple):
 
 
 def pad_sequence(
-    sequences: Sequence[Any],
-    batch_first: bool = False,
-    padding_value: float = 0.0,
+    sequences: Sequence[Any], batch_first: bool = False, padding_value: float = 0.0
 ) -> Tensor:
     """Stack sequences of different lengths, padded at their ends to that of the longest.
 
