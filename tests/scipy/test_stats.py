@@ -316,3 +316,10 @@ def test_densities_at_the_ends_of_supports_have_slopes_from_inside(
         density, integral = wg.grad(density), wg.grad(integral)
         assert float(density(tensor(place))) == pytest.approx(expected)
         assert float(integral(tensor(place))) == pytest.approx(expected)
+
+
+def test_frozen_laws_take_their_first_argument_by_name() -> None:
+    one = stats.norm(tensor(0.5), 2.0)
+    assert float(one.pdf(x=0.3)) == pytest.approx(scipy.stats.norm(0.5, 2.0).pdf(x=0.3))
+    assert float(one.ppf(q=0.3)) == pytest.approx(scipy.stats.norm(0.5, 2.0).ppf(q=0.3))
+    assert float(stats.binom(3, tensor(0.5)).pmf(k=1)) == pytest.approx(0.375)

@@ -352,6 +352,7 @@ class Frozen:
             if name == "rvs":
                 keywords.update(zip(("size", "random_state"), args, strict=False))
                 args = ()
+            args = (*[keywords.pop(key) for key in "xkq" if key in keywords], *args)
             return getattr(self.dist, name)(*args, *self.args, **self.kwds, **keywords)
 
         if tensors_in(self.args, self.kwds):
