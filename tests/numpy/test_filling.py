@@ -200,3 +200,13 @@ def test_a_compiled_function_sees_what_a_vectorized_one_reads(room: Any) -> None
     for i in range(6):
         scales[0] = 2.0 + i // 3
         assert run(wg.ones(2)).tolist() == [scales[0]] * 2
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+def test_rows_that_wait_keep_the_values_that_were_written(tracked: bool) -> None:
+    """Their memory may be the program's."""
+    memory = np.ones(2)
+    value, x = wg.asarray(memory).requires_grad_(tracked), wg.numpy.zeros((3, 2))
+    x[0] = value
+    memory[:] = 9.0
+    assert x.detach().numpy()[0].tolist() == [1.0, 1.0]

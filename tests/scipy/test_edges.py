@@ -493,3 +493,30 @@ def test_covariances_that_are_infinite() -> None:
     best, cov = optimize.curve_fit(lambda x, a, b: a * x + b, *data)
     assert np.isposinf(cov.numpy()).all()
     assert best.requires_grad
+
+
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning", "ignore::RuntimeWarning")
+def test_arguments_that_do_not_fit_are_errors() -> None:
+    matrix, p = tensor(np.eye(2)), tensor(0.4).requires_grad_()
+    for function in (linalg.eigh, linalg.eigvalsh):  # by position it is not `lower`
+        with pytest.raises(TypeError, match="b="):
+            function(matrix, 2 * np.eye(2))
+    for method in ("RK45", "Radau"):
+        rate = lambda t, y: 1j * p * y
+        with pytest.raises(TypeError, match="complex y0"):
+            integrate.solve_ivp(rate, (0, 1), [1.0], method)
+    with pytest.raises(ValueError, match=r"a\[0\]"):
+        signal.lfilter([1.0], tensor([0.0, 1.0]), [1.0, 2.0])
+    for mean, cov in ((1, 2), (3, 2), (2, 3)):
+        given = tensor(np.zeros(mean)), np.eye(cov)
+        for call in (stats.multivariate_normal.logpdf, scipy.stats.multivariate_normal.logpdf):
+            with pytest.raises(ValueError, match=r"(?i)mean|array"):
+                call(np.zeros(cov), *given)
+
+
+@pytest.mark.parametrize("shape", [(2,), (1, 2), (3, 2), (1, 3, 2), (3, 1, 2), (1, 1, 2)])
+def test_normal_densities_have_scipys_shapes(shape: Any) -> None:
+    found = stats.multivariate_normal.logpdf(tensor(np.zeros(shape)), tensor([0.0, 1.0]))
+    expected = scipy.stats.multivariate_normal.logpdf(np.zeros(shape), [0.0, 1.0])
+    assert found.shape == np.shape(expected)
+    assert found.numpy() == pytest.approx(expected)

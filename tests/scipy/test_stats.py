@@ -316,3 +316,21 @@ def test_densities_at_the_ends_of_supports_have_slopes_from_inside(
         density, integral = wg.grad(density), wg.grad(integral)
         assert float(density(tensor(place))) == pytest.approx(expected)
         assert float(integral(tensor(place))) == pytest.approx(expected)
+
+
+def test_frozen_laws_take_their_first_argument_by_name() -> None:
+    one = stats.norm(tensor(0.5), 2.0)
+    assert float(one.pdf(x=0.3)) == pytest.approx(scipy.stats.norm(0.5, 2.0).pdf(x=0.3))
+    assert float(one.ppf(q=0.3)) == pytest.approx(scipy.stats.norm(0.5, 2.0).ppf(q=0.3))
+    assert float(stats.binom(3, tensor(0.5)).pmf(k=1)) == pytest.approx(0.375)
+
+
+@pytest.mark.parametrize("law", [stats.gamma, stats.beta])
+def test_densities_that_jump_with_a_shape_have_no_slope_by_it(law: Any) -> None:
+    """At the end of the support: infinite below one, and zero above."""
+    more = (3.0,) if law is stats.beta else ()
+    assert np.isnan(float(wg.grad(lambda a: law.pdf(0.0, a, *more))(tensor(1.0))))
+    assert float(wg.grad(lambda a: law.pdf(0.0, a, *more))(tensor(2.5))) == 0.0
+    both = wg.hessian(lambda p: law.cdf(p[1], p[0], *more))(tensor([1.0, 0.0])).numpy()
+    assert np.isnan(both[0, 1])
+    assert np.isnan(both[1, 0])

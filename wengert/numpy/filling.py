@@ -98,7 +98,8 @@ def _row(x: Any, i: int) -> Any:
 def _replaced(x: Any, i: int, rest: Any, value: Any) -> Any:
     shape, dtype = x.shape[1:], x.dtype
     if not rest and isinstance(value, Tensor) and value.shape == shape and value.dtype is dtype:
-        return with_node(value._array, value._node)
+        array = value._array  # whose memory may be the program's, as of `wengert.asarray`
+        return with_node(array.copy() if type(array) is np.ndarray else array, value._node)
     if not rest and type(value) is float and dtype.kind == "real floating":
         return untracked(np.full(shape, value, dtype.name))
     return replaced(_row(x, i), rest or ..., value)

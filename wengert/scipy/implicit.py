@@ -165,7 +165,8 @@ class _Equations:
             self.kept.append((node, "saved", node.saved))
             if isinstance(node, FunctionNode) and node.saved:
                 context = node.saved[0]
-                self.kept.append((context, "_saved", context._saved))
+                own = [(context, *pair) for pair in vars(context).items()]
+                self.kept += [one for one in own if type(one[2]) is tuple]
                 self.within += [x for x in [getattr(context, "equations", None)] if x]
 
     def print(self) -> int:

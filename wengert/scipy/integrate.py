@@ -198,7 +198,13 @@ def solve_ivp(
         along = lambda t: first + (last - first) * ((t - a) / (b - a))
         times = [[*map(along, pair)] for pair in times] if a != b else [[first, last]]
     (y,) = inexact(y0 if tensors_in(y0) else like_first(field.given, np.array(y0)))
-    on_tape = lambda t, y: wg.reshape(field.on_tape(t, y, *args), y.shape)
+
+    def on_tape(t: Any, y: Tensor) -> Tensor:
+        rates = field.on_tape(t, y, *args)
+        if rates.dtype.complex and not y.dtype.complex:
+            raise TypeError(f"{label}: the function is complex: pass a complex y0")
+        return wg.reshape(rates, y.shape)
+
     path = Trajectory(METHODS[kind], on_tape, times, wg.reshape(y, (-1,)), label)
     if t_eval is None:
         found.t = wg.stack(list(inexact(*path.t))) if tracked(path.t) else found.t

@@ -198,9 +198,11 @@ def block_diag(*arrs: Any) -> Tensor:
     return wg.concat(rows, axis=0)
 
 
-def eigh(a: Any, lower: bool = True, eigvals_only: bool = False, **options: Any) -> Any:
+def eigh(
+    a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = False, **options: Any
+) -> Any:
     """Eigenvalues and eigenvectors of a Hermitian matrix, of which one triangle is read."""
-    x = mirror(_operands(options, a)[0], lower)
+    x = mirror(_operands({"b": b, **options}, a)[0], lower)
     return wg.linalg.eigvalsh(x) if eigvals_only else tuple(wg.linalg.eigh(x))
 
 
@@ -224,7 +226,7 @@ def _numpy_function(name: str) -> Callable[..., Any]:
 
 _OWN: dict[str, Any] = {
     "cho_factor": lambda a, lower=False, **options: (cholesky(a, lower, **options), lower),
-    "eigvalsh": lambda a, lower=True, **options: eigh(a, lower, True, **options),
+    "eigvalsh": lambda a, b=None, **options: eigh(a, b, eigvals_only=True, **options),
     "pinv": lambda a, rtol=None, **options: wg.linalg.pinv(*_operands(options, a), rtol=rtol),
 }
 _OWN |= {name: _matrix_function(name) for name in ("cosm", "expm", "logm", "sinm", "sqrtm")}

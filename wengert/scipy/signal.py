@@ -53,6 +53,8 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Ten
 
 def _filter(a: Any, x: Any) -> Any:
     factors = np.concatenate([np.ones(1, a.dtype), a[1:]])
+    if np.isnan(a[0]):  # a quotient by itself
+        raise ValueError("scipy.signal.lfilter: the first coefficient a[0] is zero, or NaN")
     return _scipy.lfilter(factors[:1], factors, x)
 
 

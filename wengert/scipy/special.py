@@ -55,6 +55,11 @@ def double(function: Callable[..., Any]) -> Callable[..., Any]:
     return compute
 
 
+def _jump(xp: Any, a: Any, at: Any) -> Any:
+    """Zero; its slope is NaN at ``a = 1``, where powers ``0**(a - 1)`` jump."""
+    return 0 * xp.pow(xp.where(at, xp.abs(a - 1), 1), 0.5)
+
+
 @double
 def gamma_density(xp: Any, a: Any, x: Any) -> Any:
     """The derivative of the lower function by ``x``."""
@@ -62,6 +67,7 @@ def gamma_density(xp: Any, a: Any, x: Any) -> Any:
     y = xp.where(inside, x, 1)
     end = xp.where(x > 0, 1, x)  # where powers have the derivatives that logarithms have not
     edge = xp.where(x > 0, 0 * (a + y), xp.pow(end, a - 1) * xp.exp(-end - xp.gammaln(a)))
+    edge = edge + _jump(xp, a, x <= 0)
     return xp.where(inside, xp.exp((a - 1) * xp.log(y) - y - xp.gammaln(a)), edge)
 
 
@@ -157,6 +163,7 @@ def beta_density(xp: Any, a: Any, b: Any, x: Any) -> Any:
     log = (a - 1) * xp.log(y) + (b - 1) * xp.log1p(-y) - xp.betaln(a, b)
     below, above = xp.where(inside, 1, x), xp.where(inside, 1, 1 - x)
     edge = xp.pow(below, a - 1) * xp.pow(above, b - 1) * xp.exp(-xp.betaln(a, b))
+    edge = edge + _jump(xp, a, x <= 0) + _jump(xp, b, x >= 1)
     return xp.where(inside, xp.exp(log), edge)
 
 

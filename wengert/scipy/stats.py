@@ -352,6 +352,7 @@ class Frozen:
             if name == "rvs":
                 keywords.update(zip(("size", "random_state"), args, strict=False))
                 args = ()
+            args = (*[keywords.pop(key) for key in "xkq" if key in keywords], *args)
             return getattr(self.dist, name)(*args, *self.args, **self.kwds, **keywords)
 
         if tensors_in(self.args, self.kwds):
@@ -406,7 +407,9 @@ def _exp(log: Callable[..., Any]) -> Callable[..., Tensor]:
 
 def _arguments(mean: Any, cov: Any, *more: Any) -> tuple[Tensor, ...]:
     c, m, *rest = inexact(cov, 0.0 if mean is None else mean, *more)
-    n = max(m.shape[0] if m.ndim else 1, c.shape[0] if c.ndim else 1)
+    n = m.size if mean is not None else c.shape[0] if c.ndim else 1
+    if m.ndim > 1 or c.shape not in {(), (n,), (n, n)}:
+        raise ValueError(f"mean and cov of a normal distribution do not fit: {m.shape}, {c.shape}")
     c = wg.eye(n, dtype=c.dtype) * c if c.ndim < 2 else mirror(c, lower=True)  # as SciPy
     return wg.broadcast_to(m, (n,)), c, *rest
 
@@ -420,7 +423,7 @@ def _normal_log(x: Any, mean: Any = None, cov: Any = 1, allow_singular: Any = Fa
     white = wg.linalg.solve_triangular(chol, (wg.reshape(places, (-1, n)) - m).T, upper=False)
     logs = wg.sum(wg.log(wg.linalg.diagonal(chol))) + n * math.log(2 * math.pi) / 2
     found = wg.reshape(-wg.sum(white * white, axis=0) / 2 - logs, outer)
-    return wg.squeeze(found, axis=0) if found.shape == (1,) else found
+    return wg.squeeze(found, axis=tuple([i for i, n in enumerate(outer) if n == 1]))
 
 
 def _normal_draw(mean: Any = None, cov: Any = 1, size: Any = 1, random_state: Any = None) -> Tensor:
