@@ -424,3 +424,17 @@ def test_pinv_leaves_out_what_numpy_does(options):
 def test_a_copy_by_dlpack() -> None:
     x = wg.asarray([1.0, 2.0])
     assert not np.shares_memory(np.from_dlpack(x, copy=True), x.numpy())
+
+
+def test_real_arrays_are_close_to_real_without_their_values() -> None:
+    x = wg.asarray([1.0, 2.0])
+    assert wg.vmap(np.real_if_close)(x).tolist() == [1, 2]
+    assert wg.compile(np.real_if_close)(x).tolist() == [1, 2]
+    assert np.real_if_close(wg.asarray([1 + 1e-18j])).dtype.kind == "real floating"
+    assert np.real_if_close(wg.asarray([1 + 1j])).dtype.kind == "complex floating"
+
+
+def test_an_empty_array_is_resized_to_zeros() -> None:
+    found = np.resize(wg.zeros((0, 2), dtype="int32"), (2, 1))
+    assert (found.tolist(), found.dtype) == ([[0], [0]], wg.int32)
+    assert np.resize(wg.zeros(0), 3).tolist() == [0, 0, 0]

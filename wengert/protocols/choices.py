@@ -44,13 +44,16 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **keywords: Any)
 def resize(a: Any, new_shape: Any) -> Tensor:
     """``np.resize``, which repeats the elements."""
     flat = xp.reshape(*operands(a), (-1,))
+    if not flat.size:
+        return xp.broadcast_to(xp.sum(flat, dtype=flat.dtype), np.empty(new_shape).shape)  # type: ignore[no-any-return]
     return getitem(flat, np.resize(np.arange(flat.size), new_shape))
 
 
 def real_if_close(a: Any, tol: float = 100) -> Tensor:
     """``np.real_if_close``."""
     (x,) = operands(a)
-    return xp.real(x) if np.isrealobj(np.real_if_close(values(x), tol)) else x
+    close = x.dtype.kind != "complex floating" or np.isrealobj(np.real_if_close(values(x), tol))
+    return xp.real(x) if close else x
 
 
 def _partial(function: Any) -> Callable[..., Tensor]:
