@@ -18,6 +18,11 @@ __all__ = ["TABLE"]
 
 def choose(a: Any, choices: Any, *, mode: Any = "raise") -> Tensor:
     """``np.choose``: for each place, the element of one of some arrays."""
+    if isinstance(a, Tensor) and "integer" in a.dtype.kind and mode in ("clip", "wrap"):
+        *arrays, at = xp.broadcast_arrays(*operands(*choices, a))
+        n = len(arrays)  # every index is valid: none is read
+        at = xp.clip(at, 0, n - 1) if mode == "clip" else xp.remainder(at, n)
+        return xp.take_along_axis(xp.stack(arrays), xp.expand_dims(at, axis=0), axis=0)[0]  # type: ignore[no-any-return]
     *arrays, chosen = xp.broadcast_arrays(*operands(*choices, values(a)))
     whole = xp.stack(arrays)
     places = np.choose(values(chosen), [*np.arange(whole.size).reshape(whole.shape)], mode=mode)
