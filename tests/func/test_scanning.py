@@ -137,6 +137,16 @@ def test_numbers_and_arrays() -> None:
     assert (s.item(), ys.tolist()) == (3, [0, 1, 2])
 
 
+def test_numbers_belong_to_the_library_of_arrays(backend) -> None:
+    """The default library is NumPy here."""
+    x = wg.asarray([1.0, 2.0])
+    with wg.use_backend("numpy"):
+        s, ys = wg.scan(lambda s, x: (s + x, (s, 1.0)), 0.0, x)
+    assert s.backend.name == ys[1].backend.name == backend.name
+    assert (s.item(), ys[0].tolist(), ys[1].tolist()) == (3.0, [0, 1], [1, 1])
+    assert s.dtype == ys[1].dtype == wg.float32
+
+
 def test_a_step_may_change_its_state_in_place() -> None:
     first = wg.ones(2)
 
@@ -162,8 +172,17 @@ LAST = lambda s, x: (s, x)
         (lambda: wg.scan(LAST, 0.0, wg.ones(())), ValueError, r"found \[0\]"),
         (lambda: wg.scan(LAST, 0.0, "ab"), TypeError, "str"),
         (lambda: wg.scan(LAST, 0.0, length=2, checkpoint=-1), ValueError, "no number of steps"),
+        *(
+            (lambda n=n: wg.scan(LAST, 0.0, length=2, checkpoint=n), TypeError, "no whole number")
+            for n in (1.5, 0.5, "yes", None, np.True_)
+        ),
+        (lambda: wg.scan(LAST, 0.0, length=3.0), TypeError, r"length=3\.0 is no whole number"),
         (lambda: wg.scan(lambda s, x: s, 0.0, wg.ones(2)), TypeError, "should return a pair"),
-        (lambda: wg.scan(lambda s, x: ((s, s), x), 0.0, wg.ones(2)), ValueError, "the state of a"),
+        (
+            lambda: wg.scan(lambda s, x: ((s, s), x), 0.0, wg.ones(2)),
+            ValueError,
+            r"is tuple\(\*, \*\) .* one leaf with",
+        ),
         (
             lambda: wg.scan(lambda s, x: ([s[0] + x], x), [wg.ones(1)], wg.ones((2, 3))),
             ValueError,

@@ -408,3 +408,36 @@ def test_pinv_leaves_out_what_numpy_does(options):
 def test_a_copy_by_dlpack() -> None:
     x = wg.asarray([1.0, 2.0])
     assert not np.shares_memory(np.from_dlpack(x, copy=True), x.numpy())
+
+
+def test_real_arrays_are_close_to_real_without_their_values() -> None:
+    x = wg.asarray([1.0, 2.0])
+    assert wg.vmap(np.real_if_close)(x).tolist() == [1, 2]
+    assert wg.compile(np.real_if_close)(x).tolist() == [1, 2]
+    assert np.real_if_close(wg.asarray([1 + 1e-18j])).dtype.kind == "real floating"
+    assert np.real_if_close(wg.asarray([1 + 1j])).dtype.kind == "complex floating"
+
+
+def test_an_empty_array_is_resized_to_zeros() -> None:
+    found = np.resize(wg.zeros((0, 2), dtype="int32"), (2, 1))
+    assert (found.tolist(), found.dtype) == ([[0], [0]], wg.int32)
+    assert np.resize(wg.zeros(0), 3).tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("mode", ["clip", "wrap"])
+def test_choose_reads_no_indices_that_are_all_valid(mode) -> None:
+    at, x, y = (
+        np.array([[-4, 0, 1], [5, 2, -1]]),
+        np.array([1.0, 2.0, 3.0]),
+        np.array([[5.0], [6.0]]),
+    )
+    want = np.choose(at, [x, y, 7.0], mode=mode)
+    choose = lambda at, x: np.choose(at, [x, wg.asarray(y), 7.0], mode=mode)
+    given = wg.asarray(at), wg.asarray(x)
+    assert choose(*given).tolist() == wg.compile(choose)(*given).tolist() == want.tolist()
+    assert choose(*given).dtype == wg.float64
+    rows = wg.vmap(lambda at, y: np.choose(at, [given[1], y, 7.0], mode=mode))
+    assert rows(given[0], wg.asarray(y)).tolist() == want.tolist()
+    slope = wg.grad(lambda x: wg.sum(choose(given[0], x)))(given[1])
+    first = {"clip": at <= 0, "wrap": at % 3 == 0}[mode]
+    assert slope.tolist() == first.sum(axis=0).tolist()

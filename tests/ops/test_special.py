@@ -20,7 +20,7 @@ from wengert.tape.primitive import PRIMITIVES
 from wengert.testing import gradcheck
 
 INF, NAN = math.inf, math.nan
-special = wg.special
+special, F = wg.special, wg.nn.functional
 
 
 def tensor(a, dtype="float64"):
@@ -316,6 +316,16 @@ def test_complex_sigmoids_keep_their_digits(
         for at, value in zip(z.tolist(), found, strict=True):
             want = exact(mpmath.mpc(at))
             assert abs(value - want) <= 16 * np.finfo(dtype).eps * abs(want), at
+
+
+@pytest.mark.parametrize(
+    ("function", "order"), [(wg.erf, 2), (wg.erfc, 3), (wg.nn.functional.gelu, 3)]
+)
+def test_bells_are_flat_at_infinity(function: Any, order: int) -> None:
+    slope = function
+    for _ in range(order):
+        slope = wg.grad(lambda x, slope=slope: wg.sum(slope(x)))
+    assert (slope(wg.asarray([-1e300, 1e200, INF], dtype="float64")).numpy() == 0).all()
 
 
 # -- masks and infinities ------------------------------------------------------------------------

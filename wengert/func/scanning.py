@@ -6,11 +6,16 @@ from contextvars import ContextVar
 from operator import index
 from typing import Any
 
+import numpy as np
+
 from wengert import ops
+from wengert.backends import Backend
 from wengert.func.arguments import check_function
 from wengert.func.checkpoint import checkpoint as recomputed
-from wengert.func.trees import TreeDef, tree_flatten
-from wengert.tape.tensor import Tensor, with_node, wrapped
+from wengert.func.trees import TreeDef, tree_flatten, tree_leaves
+from wengert.tape.tensor import Tensor, untracked, with_node, wrapped
+
+_Place = tuple[Backend, Any] | None
 
 #: Runs a scan as one operation while a function is recorded: `wengert.compiler.capture`.
 looping: ContextVar[Callable[..., Any] | None] = ContextVar("wengert_looping", default=None)
@@ -59,15 +64,19 @@ def scan(
     (tensor(6.), tensor([ 1.,  9., 36.]))
     """
     check_function(f, "scan")
-    (leaves, structure), (members, rows) = _flat(state), _flat(xs)
+    # Numbers belong to the library of the arrays.
+    arrays = (wrapped(x) for x in tree_leaves((xs, state)) if hasattr(x, "dtype"))
+    place = next(map(_place, arrays), None)
+    (leaves, structure), (members, rows) = _flat(state, place), _flat(xs, place)
     lengths = {x.shape[0] if x.ndim else 0 for x in members}
-    lengths |= set() if length is None else {index(length)}
+    lengths |= set() if length is None else {_whole("length", length)}
     if len(lengths) != 1 or min(lengths) < 1:
         raise ValueError(
             "scan takes xs with first axes of one length, or a length, which is at least 1, and "
             f"found {sorted(lengths)}"
         )
-    if checkpoint < 0:
+    size = checkpoint if isinstance(checkpoint, bool) else _whole("checkpoint", checkpoint)
+    if size < 0:
         raise ValueError(f"scan: checkpoint={checkpoint} is no number of steps")
     (count,) = lengths
     known: dict[str, Any] = {"the state": (structure, _kinds(leaves))}
@@ -79,29 +88,48 @@ def scan(
         if not isinstance(returned, tuple) or len(returned) != 2:
             what = type(returned).__name__
             raise TypeError(f"the step of a scan should return a pair (state, y), not a {what}")
-        found = [_flat(tree) for tree in returned]
+        found = [_flat(tree, place) for tree in returned]
         for name, (leaves, tree) in zip(("the state", "y"), found, strict=True):
             now = tree, _kinds(leaves)
             if now != (before := known.setdefault(name, now)):
+                shown = [f"{t if t.cls else 'one leaf'} with {kinds}" for t, kinds in (now, before)]
                 raise ValueError(
-                    f"scan: {name} of a step is {now[0]} with {now[1]}, and {before[0]} with "
-                    f"{before[1]} before it. It has one structure, and leaves of one shape and "
-                    "dtype: begin with such a state (wg.astype, wg.broadcast_to)"
+                    f"scan: {name} of a step is {shown[0]}, and {shown[1]} before it. It has one "
+                    "structure, and leaves of one shape and dtype: begin with such a state "
+                    "(wg.astype, wg.broadcast_to)"
                 )
         return found[0][0], found[1][0]
 
-    loop = None if checkpoint else looping.get()
+    loop = None if size else looping.get()
     done = None if loop is None else loop(step, leaves, members, count)
     if done is None:
-        size = math.isqrt(count - 1) + 1 if checkpoint is True else int(checkpoint)
+        size = math.isqrt(count - 1) + 1 if size is True else int(size)
         last, found = _run(step, leaves, members, count, size)
         done = last, [ops.stack(parts, axis=0) for parts in zip(*found, strict=True)]
     return structure.unflatten(done[0]), known["y"][0].unflatten(done[1])
 
 
-def _flat(tree: Any) -> tuple[list[Tensor], TreeDef]:
+def _whole(name: str, value: Any) -> int:
+    try:
+        return index(value)
+    except TypeError:
+        raise TypeError(f"scan: {name}={value!r} is no whole number") from None
+
+
+def _flat(tree: Any, place: _Place) -> tuple[list[Tensor], TreeDef]:
     leaves, structure = tree_flatten(tree)
-    return [wrapped(x) if hasattr(x, "dtype") else ops.asarray(x) for x in leaves], structure
+    return [wrapped(x) if hasattr(x, "dtype") else _number(x, place) for x in leaves], structure
+
+
+def _place(x: Tensor) -> _Place:
+    return x.backend, x.backend.beside(x._array)
+
+
+def _number(x: Any, place: _Place) -> Tensor:
+    made = ops.asarray(x)
+    if place in (None, _place(made)):
+        return made
+    return untracked(place[0].from_numpy(np.asarray(x, made.dtype.name), place[1]))
 
 
 def _kinds(leaves: Sequence[Tensor]) -> list[str]:

@@ -18,6 +18,11 @@ __all__ = ["TABLE"]
 
 def choose(a: Any, choices: Any, *, mode: Any = "raise") -> Tensor:
     """``np.choose``: for each place, the element of one of some arrays."""
+    if isinstance(a, Tensor) and "integer" in a.dtype.kind and mode in ("clip", "wrap"):
+        *arrays, at = xp.broadcast_arrays(*operands(*choices, a))
+        n = len(arrays)  # every index is valid: none is read
+        at = xp.clip(at, 0, n - 1) if mode == "clip" else xp.remainder(at, n)
+        return xp.take_along_axis(xp.stack(arrays), xp.expand_dims(at, axis=0), axis=0)[0]  # type: ignore[no-any-return]
     *arrays, chosen = xp.broadcast_arrays(*operands(*choices, values(a)))
     whole = xp.stack(arrays)
     places = np.choose(values(chosen), [*np.arange(whole.size).reshape(whole.shape)], mode=mode)
@@ -44,13 +49,16 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **keywords: Any)
 def resize(a: Any, new_shape: Any) -> Tensor:
     """``np.resize``, which repeats the elements."""
     flat = xp.reshape(*operands(a), (-1,))
+    if not flat.size:
+        return xp.broadcast_to(xp.sum(flat, dtype=flat.dtype), np.empty(new_shape).shape)  # type: ignore[no-any-return]
     return getitem(flat, np.resize(np.arange(flat.size), new_shape))
 
 
 def real_if_close(a: Any, tol: float = 100) -> Tensor:
     """``np.real_if_close``."""
     (x,) = operands(a)
-    return xp.real(x) if np.isrealobj(np.real_if_close(values(x), tol)) else x
+    close = x.dtype.kind != "complex floating" or np.isrealobj(np.real_if_close(values(x), tol))
+    return xp.real(x) if close else x
 
 
 def _partial(function: Any) -> Callable[..., Tensor]:

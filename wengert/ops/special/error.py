@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from wengert.ops.define import elementwise
+from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.special.series import of_reals, rational
 from wengert.tape.tensor import Tensor
 
@@ -95,7 +96,8 @@ def _erfc_composite(xp: Any, x: Any) -> Any:
 
 
 def _bell(xp: Any, g: Any, x: Any, height: float) -> Any:
-    return g * (xp.exp(-xp.square(xp.conj(x))) * height)
+    x = xp.conj(x) if is_complex(x) else xp.clip(x, -_VANISHED, _VANISHED)
+    return g * (xp.exp(-xp.square(x)) * height)
 
 
 @elementwise(
