@@ -1,6 +1,8 @@
 """Scans in compiled functions: a loop in the program, with the plain loop's results."""
 
+import functools
 import runpy
+import types
 from typing import Any
 
 import numpy as np
@@ -472,3 +474,22 @@ def test_constants() -> None:
     for a, b in zip(values(found), values(function(*given)), strict=True):
         np.testing.assert_array_equal(a, b)
     assert loops(step) == 1
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_check_that_fails_names_the_scan(strict: bool) -> None:
+    hidden = types.SimpleNamespace(k=2.0)
+    k = functools.partial(getattr, hidden, "k")
+    h, x = arguments()[1:]
+    step = wg.compile(lambda: wg.scan(lambda h, x: (h * k() + x, None), h, x)[0], strict=strict)
+    step()
+    hidden.k = 3.0
+    if strict:
+        with pytest.raises(wg.compiler.CompileError, match=r"scan is a loop .*test_scan\.py, line"):
+            step()
+        return
+    with pytest.warns(RuntimeWarning, match="scan is a loop"):
+        found = step()
+    expected = wg.scan(lambda h, x: (h * 3 + x, None), h, x)[0]
+    np.testing.assert_array_equal(found.numpy(), expected.numpy())
+    assert np.array_equal(step().numpy(), expected.numpy())
