@@ -302,10 +302,13 @@ def inner(w: Any, h: Any, x: Any) -> Any:
 def asked(w: Any, h: Any, x: Any) -> Any:
     """Its first step gets what does not require grad."""
 
-    def step(h: Any, x: Any) -> Any:
-        return (h * w[0] if h.requires_grad else 3 * w[0]) + x, h
+    def function(w: Any) -> Any:
+        def step(h: Any, x: Any) -> Any:
+            return (h * w[0] if h.requires_grad else 3 * w[0]) + x, h
 
-    return wg.grad(lambda w: wg.sum(wg.scan(step, h, x)[0] * w[0]))(w)
+        return wg.sum(wg.scan(step, h, x)[0] * w[0])
+
+    return wg.grad(function)(w)
 
 
 def counts(w: Any, h: Any, x: Any) -> Any:
@@ -335,6 +338,7 @@ UNROLLED = [
     returned,
     detached,
     inner,
+    asked,
     hooked,
     drawn,
     kept,
