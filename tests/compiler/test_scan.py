@@ -1,6 +1,8 @@
 """Scans in compiled functions: a loop in the program, with the plain loop's results."""
 
+import functools
 import runpy
+import types
 from typing import Any
 
 import numpy as np
@@ -253,10 +255,13 @@ def inner(w: Any, h: Any, x: Any) -> Any:
 def asked(w: Any, h: Any, x: Any) -> Any:
     """Its first step gets what does not require grad."""
 
-    def step(h: Any, x: Any) -> Any:
-        return (h * w[0] if h.requires_grad else 3 * w[0]) + x, h
+    def function(w: Any) -> Any:
+        def step(h: Any, x: Any) -> Any:
+            return (h * w[0] if h.requires_grad else 3 * w[0]) + x, h
 
-    return wg.grad(lambda w: wg.sum(wg.scan(step, h, x)[0] * w[0]))(w)
+        return wg.sum(wg.scan(step, h, x)[0] * w[0])
+
+    return wg.grad(function)(w)
 
 
 def counts(w: Any, h: Any, x: Any) -> Any:
@@ -278,6 +283,7 @@ def test_python_runs_in_every_step() -> None:
     assert loops(step) == 1
 
 
+<<<<<<< HEAD
 UNROLLED = {
     "written": written,
     "counted": counted,
@@ -297,6 +303,27 @@ UNROLLED = {
     "mapped": lambda w, h, x: wg.vmap(lambda w: once(w, h, x))(wg.stack((w, 2 * w))),
     "hessian": lambda w, h, x: wg.hessian(once)(w, h, x),
 }
+=======
+UNROLLED = [
+    written,
+    counted,
+    late,
+    constant,
+    returned,
+    detached,
+    inner,
+    asked,
+    hooked,
+    drawn,
+    kept,
+    changed,
+    differentiated,
+    twice,
+    forward,
+    mapped,
+    hessian,
+]
+>>>>>>> refs/heads/m_scan
 
 
 @pytest.mark.parametrize("name", UNROLLED)
@@ -409,3 +436,22 @@ def test_constants() -> None:
     for a, b in zip(values(found), values(function(*given)), strict=True):
         np.testing.assert_array_equal(a, b)
     assert loops(step) == 1
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_check_that_fails_names_the_scan(strict: bool) -> None:
+    hidden = types.SimpleNamespace(k=2.0)
+    k = functools.partial(getattr, hidden, "k")
+    h, x = arguments()[1:]
+    step = wg.compile(lambda: wg.scan(lambda h, x: (h * k() + x, None), h, x)[0], strict=strict)
+    step()
+    hidden.k = 3.0
+    if strict:
+        with pytest.raises(wg.compiler.CompileError, match=r"scan is a loop .*test_scan\.py, line"):
+            step()
+        return
+    with pytest.warns(RuntimeWarning, match="scan is a loop"):
+        found = step()
+    expected = wg.scan(lambda h, x: (h * 3 + x, None), h, x)[0]
+    np.testing.assert_array_equal(found.numpy(), expected.numpy())
+    assert np.array_equal(step().numpy(), expected.numpy())

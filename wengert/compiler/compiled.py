@@ -15,7 +15,7 @@ from wengert.backends import backend_of
 from wengert.compiler.binding import MISS, Failed
 from wengert.compiler.calls import Arguments, Call, signature_of
 from wengert.compiler.capture.errors import CompileError, GraphError, TraceError, several
-from wengert.compiler.capture.lines import line_that_raised, raised_by_user
+from wengert.compiler.capture.lines import described, line_that_raised, raised_by_user
 from wengert.compiler.capture.traced import Traced, current
 from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.changes import Before, BegunError, DrawError
@@ -327,12 +327,19 @@ class Compiled(Generic[P, R]):
         answer, differences = found
         if differences:
             self._replays.remove(replay)
-            raise CompileError(
+            steps = replay.recording.program.instructions
+            scan = next((described(x.line) for x in steps if x.name == "scan" and x.line), "")
+            why = (
                 f"the program of {self.report.name} differs from the function: "
                 f"{'; '.join(differences[:3])}. It computes with what was there when it was "
-                "recorded: pass what changes as an argument, or keep it in a Tensor. The program "
-                "is dropped, and what the function itself has done stays"
+                "recorded: pass what changes as an argument, or keep it in a Tensor. "
+                + (f"Its scan is a loop of equal steps ({scan}). " if scan else "")
+                + "The program is dropped, and what the function itself has done stays"
             )
+            if not scan or self._options.strict:
+                raise CompileError(why)
+            self._refuse(call, why)
+            return answer
         replay.left = None if self._options.check is None else self._options.check - 1
         if replay.buffered:  # a trial is what later calls run
             replay.keep(call, replay.trial)

@@ -31,7 +31,8 @@ def scan(
 ) -> tuple[Any, Any]:
     """Call ``state, y = f(state, x)`` for each member ``x`` of a first axis.
 
-    It is a Python loop. Inside `wengert.compile` equal steps become a loop of the program. What the step closes over is differentiated, too.
+    It is a Python loop. Inside `wengert.compile` equal steps become a loop of the program. What the
+    step closes over is differentiated, too.
 
     Raises `ValueError` if there are no steps, if lengths differ, or if structures, shapes or dtypes
     change from step to step; `TypeError` if ``f`` does not return a pair.

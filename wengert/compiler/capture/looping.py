@@ -26,7 +26,7 @@ from wengert.tape.hooks import has_hooks
 from wengert.tape.node import Leaf, Node, Output, Several, tick, walk
 from wengert.tape.observers import Observer, observed_by
 from wengert.tape.record import inexact
-from wengert.tape.sweep import leading_to, sweep
+from wengert.tape.sweep import sweep
 from wengert.tape.tensor import Tensor, with_node
 
 __all__ = ["looped"]
@@ -132,8 +132,7 @@ class _Scan:
             if not t or not same or self.tracked[t] != self.tracked[t + 1]:
                 tape = self._tape(t, known, self.tracked[t] == self.tracked[t + 1])
             self.form = calls, tape
-        loops = [x.values()[0] for x in inside if isinstance(x, _LoopNode)]
-        if not all(x <= y for x, y in pairwise(self.tracked)) or not all(x.dense() for x in loops):
+        if any(not x <= y for x, y in pairwise(self.tracked)):
             raise UnrollError
         steps = self._cut(start, [operands, self.outs])
         own = {*self.varying}
@@ -161,8 +160,20 @@ class _Scan:
     def _leading(self, t: int, roots: Iterable[int]) -> dict[int, Node]:
         """The nodes between some results of a step and what it tracks, by their numbers."""
         ends = {x.number for i, x in self.entries.items() if i >= self.n or i in self.tracked[t]}
-        found = leading_to(ends | {*self.outer}, [x for i in roots if (x := self.nodes[i])])
-        return {i: x for i, x in found.items() if i >= self.since or i in self.outer}
+        found, leading = dict[int, list[Any]](), dict[int, Node]()
+        nodes, stack = dict[int, Node](), [self.nodes[i] for i in roots]
+        while stack:
+            if (node := stack.pop()) is not None and node.number not in nodes:
+                nodes[node.number] = node
+                found[node.number] = _above(node) if node.number >= self.since else []
+                stack += found[node.number]
+        for number, parents in sorted(found.items()):
+            led = [x for x in parents if x is not None and x.number in leading]
+            if led or number in ends or number < self.since:
+                leading[number] = node = nodes[number]
+                if led and isinstance(node, Output) and (whole := node.parents[0]):
+                    leading[whole.number] = whole
+        return dict(sorted(leading.items()))
 
     def _tape(self, t: int, known: dict[Any, Any], full: bool) -> list[Any]:
         """What this step records of what the step ``t`` tracks, in a form that equals another's."""
@@ -198,16 +209,14 @@ class _Scan:
         steps = zip(reversed(range(hi)), each, strict=True)
         return all(self._visited(t, x).keys() == self._visited(t, every).keys() for t, x in steps)
 
-    def dense(self) -> bool:
-        """Whether each result depends on all that is tracked, as loops around this one suppose."""
-        members = {x.number for i, x in self.entries.items() if i >= self.n}
-        for i in [i for i, x in enumerate(self.nodes) if x]:
-            each, states = self.reached([i], 0, self.count)
-            steps = zip(reversed(range(self.count)), each, strict=True)
-            found = set[int]().union(*[self._visited(t, x) for t, x in steps])
-            if states != self.tracked[0] or not found >= members | {*self.outer}:
-                return False
-        return True
+    def above(self, i: int) -> set[int]:
+        """The positions of what a result depends on: of initial states, members, and others."""
+        each, states = self.reached([i], 0, self.count)
+        steps = zip(reversed(range(self.count)), each, strict=True)
+        found = set[int]().union(*[self._visited(t, x) for t, x in steps])
+        members = {i for i, x in self.entries.items() if i >= self.n and x.number in found}
+        outer = {i for i, x in enumerate(self.outer, len(self.given)) if x in found}
+        return states | members | outer
 
     def _visited(self, t: int, roots: set[int]) -> dict[int, Node]:
         """`_leading`, found once."""
@@ -307,7 +316,7 @@ class _Scan:
 class _LoopNode(Several):
     """A scan on the tape, whose rule is a loop."""
 
-    __slots__ = ()
+    __slots__ = ("depends",)
 
     operation = "scan"
 
@@ -315,6 +324,7 @@ class _LoopNode(Several):
         parents = (*[x._node for x in scan.given], *scan.outer.values())
         kinds = tuple([x.shape for x in found]), tuple([x.dtype for x in found])
         super().__init__(parents, (scan, found), *kinds)
+        self.depends = dict[int, set[int]]()
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         scan, found = self.values()
@@ -376,6 +386,16 @@ class _LoopNode(Several):
                     members[i] = scan.zeros(scan.arrays[i].inner[hi:, ...])
                 members[i] = xp.concat((x, members[i]), axis=0) if i in members else x
         return states
+
+
+def _above(node: Any) -> list[Node | None]:
+    """The parents of a node; of a loop's result only those on which it depends."""
+    loop = node.parents[0] if isinstance(node, Output) else None
+    if not isinstance(loop, _LoopNode):
+        return [*node.parents]
+    if node.index not in loop.depends:
+        loop.depends[node.index] = loop.values()[0].above(node.index)
+    return [loop.parents[i] for i in loop.depends[node.index]]
 
 
 def _calls(steps: Iterable[Instruction], known: dict[Any, Any]) -> list[Any]:
