@@ -283,7 +283,6 @@ def test_python_runs_in_every_step() -> None:
     assert loops(step) == 1
 
 
-<<<<<<< HEAD
 UNROLLED = {
     "written": written,
     "counted": counted,
@@ -292,6 +291,7 @@ UNROLLED = {
     "returned": returned,
     "detached": detached,
     "inner": inner,
+    "asked": asked,
     "hooked": hooked,
     "kept": kept,
     "changed": changed,
@@ -303,27 +303,6 @@ UNROLLED = {
     "mapped": lambda w, h, x: wg.vmap(lambda w: once(w, h, x))(wg.stack((w, 2 * w))),
     "hessian": lambda w, h, x: wg.hessian(once)(w, h, x),
 }
-=======
-UNROLLED = [
-    written,
-    counted,
-    late,
-    constant,
-    returned,
-    detached,
-    inner,
-    asked,
-    hooked,
-    drawn,
-    kept,
-    changed,
-    differentiated,
-    twice,
-    forward,
-    mapped,
-    hessian,
-]
->>>>>>> refs/heads/m_scan
 
 
 @pytest.mark.parametrize("name", UNROLLED)
