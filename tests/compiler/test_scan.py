@@ -1,6 +1,5 @@
 """Scans in compiled functions: a loop in the program, with the plain loop's results."""
 
-import functools
 import runpy
 import types
 from typing import Any
@@ -417,14 +416,21 @@ def test_constants() -> None:
     assert loops(step) == 1
 
 
+#: What `eval` reads, which is not followed.
+HIDDEN = types.SimpleNamespace()
+
+
 @pytest.mark.parametrize("strict", [True, False])
 def test_a_check_that_fails_names_the_scan(strict: bool) -> None:
-    hidden = types.SimpleNamespace(k=2.0)
-    k = functools.partial(getattr, hidden, "k")
+    HIDDEN.k = 2.0
     h, x = arguments()[1:]
-    step = wg.compile(lambda: wg.scan(lambda h, x: (h * k() + x, None), h, x)[0], strict=strict)
+
+    def function() -> Any:
+        return wg.scan(lambda h, x: (h * eval("HIDDEN.k") + x, None), h, x)[0]
+
+    step = wg.compile(function, strict=strict)
     step()
-    hidden.k = 3.0
+    HIDDEN.k = 3.0
     if strict:
         with pytest.raises(wg.compiler.CompileError, match=r"scan is a loop .*test_scan\.py, line"):
             step()
