@@ -585,7 +585,9 @@ def test_without_scipy_the_error_names_the_extra(monkeypatch):
 def test_a_slow_eager_fit_is_told_of_compiling_once(
     compiled: bool, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
 ) -> None:
-    monkeypatch.setattr("wengert.optimize.adapters.perf_counter", iter(range(0, 1000, 6)).__next__)
+    monkeypatch.setattr(
+        "wengert.optimize.objectives.perf_counter", iter(range(0, 1000, 6)).__next__
+    )
 
     start, options = np.full(20, -1.0), {"maxiter": 150}
     found = optimize.minimize(rosenbrock, start, method="CG", compile=compiled, options=options)

@@ -26,12 +26,9 @@ def place_array(value: Any, device: Any = None) -> Tensor:
                     f"a sample on {source.name} requires grad, and batches on {backend.name} "
                     "would not be tracked; detach it, or select its backend"
                 )
-            return ops.asarray(source.to_numpy(source.adopt(raw)), dtype=_dtype(raw), device=device)
+            array, dtype = source.to_numpy(source.adopt(raw)), dtype_of(raw.dtype)
+            return ops.asarray(array, dtype=dtype, device=device)
     return ops.asarray(value, device=device)
-
-
-def _dtype(raw: Any) -> Any:
-    return dtype_of(raw.dtype)
 
 
 def is_array(value: Any) -> bool:
@@ -83,11 +80,11 @@ def convert_sample(data: Any, device: Any) -> Any:
     if is_array(data):
         return place_array(data, device)
     if isinstance(data, Mapping):
-        return _like_mapping(
-            data, {key: convert_sample(item, device) for key, item in data.items()}
-        )
+        items = {key: convert_sample(item, device) for key, item in data.items()}
+        return _like_mapping(data, items)
     if isinstance(data, tuple | list):
-        return _like_sequence(data, [convert_sample(item, device) for item in data])
+        made = [convert_sample(item, device) for item in data]
+        return type(data)(*made) if hasattr(data, "_fields") else made  # as in PyTorch
     return data
 
 
@@ -149,14 +146,11 @@ def collate_batch(batch: Sequence[Any], device: Any, where: str = "a sample") ->
     if isinstance(first, tuple | list):
         for each in batch:
             if not isinstance(each, tuple | list) or len(each) != len(first):
+                sequence = isinstance(each, tuple | list)
                 raise ValueError(
                     f"{where} is a {type(first).__name__} of {len(first)}, and another one "
-                    + (
-                        f"has {len(each)}"
-                        if isinstance(each, tuple | list)
-                        else f"is a {type(each).__name__}"
-                    )
-                    + "; pass collate_fn to join them in another way"
+                    f"{f'has {len(each)}' if sequence else f'is a {type(each).__name__}'}; pass "
+                    "collate_fn to join them in another way"
                 )
         columns = zip(*batch, strict=True)
         parts = [collate_batch(c, device, f"{where}[{i}]") for i, c in enumerate(columns)]
@@ -208,8 +202,3 @@ def _like_mapping(given: Mapping[Any, Any], made: dict[Any, Any]) -> Any:
         return type(given)(made)  # type: ignore[call-arg]
     except TypeError:
         return made
-
-
-def _like_sequence(given: Sequence[Any], made: list[Any]) -> Any:
-    """What was given, with other items; lists in the place of other tuples, as in PyTorch."""
-    return type(given)(*made) if hasattr(given, "_fields") else made

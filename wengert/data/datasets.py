@@ -281,6 +281,20 @@ def samples(dataset: Any, indices: Sequence[Any]) -> Any:
     return [dataset[index] for index in indices]
 
 
+def is_iterable(dataset: Any) -> bool:
+    """Whether a dataset is gone through in its own order alone."""
+    if any(each.__name__ == "IterableDataset" for each in type(dataset).__mro__):
+        return True  # PyTorch's has a __getitem__ that fails
+    if hasattr(dataset, "__getitem__") or hasattr(dataset, "iloc"):
+        return False
+    if not hasattr(dataset, "__iter__"):
+        raise TypeError(
+            f"a dataset has __getitem__ and __len__, or __iter__, and a {type(dataset).__name__} "
+            "has neither"
+        )
+    return True
+
+
 def gathers(dataset: Any) -> bool:
     """Whether `gather` takes the rows of a batch from the arrays of a dataset."""
     if type(dataset) is Subset:

@@ -1,12 +1,9 @@
 """Batches of a dataset, in an order that can be taken up again where it was left."""
 
-import contextvars
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import nullcontext
 from importlib import import_module
 from itertools import islice
-from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, Generic, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
@@ -15,7 +12,7 @@ from wengert.backends import use_backend
 from wengert.backends.backend import importing
 from wengert.backends.states import check_names
 from wengert.data.collation import collate_batch, convert_sample
-from wengert.data.datasets import Subset, TensorDataset, gather, gathers, samples
+from wengert.data.datasets import Subset, TensorDataset, gather, gathers, is_iterable, samples
 from wengert.data.samplers import (
     BatchSampler,
     RandomSampler,
@@ -28,6 +25,7 @@ from wengert.data.samplers import (
     set_state_of,
     state_of,
 )
+from wengert.data.threads import prefetch
 from wengert.ops.hints import Refusing
 
 if TYPE_CHECKING:
@@ -171,10 +169,12 @@ class DataLoader(Refusing, Generic[B]):
         self.backend = backend
         self.device = device
         self.epoch = 0
-        self._iterable = _is_iterable(dataset)
+        self._iterable = is_iterable(dataset)
         self.sampler, self.batch_sampler = self._samplers(
             shuffle, sampler, batch_sampler, generator
         )
+        #: What has the state of the order.
+        self._order: Any = self.sampler if self.batch_sampler is None else self.batch_sampler
         self._position = 0  # batches of the running epoch that the loop has had
         self._start: Any = None  # the sampler's state when the running epoch began
         self._resumes = False  # whether the next loop goes on with that epoch
@@ -221,7 +221,7 @@ class DataLoader(Refusing, Generic[B]):
 
     def __len__(self) -> int:
         if not self._iterable:
-            return length(self.sampler if self.batch_sampler is None else self.batch_sampler)
+            return length(self._order)
         n = length(self.dataset)
         if self.batch_size is None:
             return n
@@ -245,7 +245,7 @@ class DataLoader(Refusing, Generic[B]):
             self._start = state_of(self._order)
             batches = self._batches(0)
         if self.prefetch:
-            batches = _prefetch(batches, self.prefetch)
+            batches = prefetch(batches, self.prefetch)
         try:
             for batch in batches:
                 if self._latest is latest:
@@ -256,11 +256,6 @@ class DataLoader(Refusing, Generic[B]):
         if self._latest is latest:
             self._position, self._start, self._latest = 0, None, None
             self.epoch += 1
-
-    @property
-    def _order(self) -> Any:
-        """What has the state of the order."""
-        return self.sampler if self.batch_sampler is None else self.batch_sampler
 
     def _batches(self, skipped: int) -> Iterator[Any]:
         """The batches of an epoch after the first ones; the order is drawn now."""
@@ -273,7 +268,8 @@ class DataLoader(Refusing, Generic[B]):
             indices = islice(iter(self._order), skipped, None)
         if self.batch_sampler is None:
             return self._make_items(indices, self._one)
-        return self._make_items(indices, self._gather_rows if self._gathers else self._several)
+        rows = self.collate_fn is None and gathers(self.dataset)
+        return self._make_items(indices, self._gather_rows if rows else self._several)
 
     def _make_items(self, items: Iterator[Any], make: Callable[[Any], Any]) -> Iterator[Any]:
         """What is made of each item, on the backend that was asked for."""
@@ -283,19 +279,12 @@ class DataLoader(Refusing, Generic[B]):
             yield batch
             del item, batch
 
-    @property
-    def _gathers(self) -> bool:
-        return self.collate_fn is None and gathers(self.dataset)
-
     def _one(self, index: Any) -> Any:
         return self._sample(samples(self.dataset, [index])[0])
 
     def _sample(self, found: Any) -> Any:
-        return (
-            convert_sample(found, self.device)
-            if self.collate_fn is None
-            else self.collate_fn(found)
-        )
+        collate = self.collate_fn
+        return convert_sample(found, self.device) if collate is None else collate(found)
 
     def _gather_rows(self, indices: Any) -> Any:
         return convert_sample(gather(self.dataset, indices), self.device)
@@ -306,9 +295,8 @@ class DataLoader(Refusing, Generic[B]):
         return self._collate(samples(self.dataset, [*indices]))
 
     def _collate(self, found: list[Any]) -> Any:
-        return (
-            collate_batch(found, self.device) if self.collate_fn is None else self.collate_fn(found)
-        )
+        collate = self.collate_fn
+        return collate_batch(found, self.device) if collate is None else collate(found)
 
     def _stream(self, skipped: int) -> Iterator[Any]:
         each = iter(self.dataset)
@@ -354,10 +342,7 @@ class DataLoader(Refusing, Generic[B]):
     def _units(self) -> dict[str, int | None]:
         """What a position counts: batches of how many samples, out of how many."""
         sized = isinstance(self.dataset, Sized) and not self._iterable
-        return {
-            "samples": len(self.dataset) if sized else None,
-            "batch_size": self.batch_size,
-        }
+        return {"samples": len(self.dataset) if sized else None, "batch_size": self.batch_size}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go to a place in the data: the next loop has the rest of that epoch.
@@ -404,70 +389,6 @@ class DataLoader(Refusing, Generic[B]):
             raise
         self._start, self._position, self.epoch = state_dict["order"], position, epoch
         self._resumes, self._latest = position > 0, None
-
-
-def _is_iterable(dataset: Any) -> bool:
-    """Whether a dataset is gone through in its own order alone."""
-    if any(each.__name__ == "IterableDataset" for each in type(dataset).__mro__):
-        return True  # PyTorch's has a __getitem__ that fails
-    if hasattr(dataset, "__getitem__") or hasattr(dataset, "iloc"):
-        return False
-    if not hasattr(dataset, "__iter__"):
-        raise TypeError(
-            f"a dataset has __getitem__ and __len__, or __iter__, and a {type(dataset).__name__} "
-            "has neither"
-        )
-    return True
-
-
-def _prefetch(batches: Iterator[Any], ahead: int) -> Iterator[Any]:
-    """What an iterator gives, made by a thread that is some items ahead."""
-    context = (
-        contextvars.copy_context()
-    )  # the selected backend, and whether operations are recorded
-    made: SimpleQueue[tuple[str, Any]] = SimpleQueue()
-    # Not a semaphore: Python's is written in Python, and an interrupt may leave its lock taken.
-    slots: SimpleQueue[None] = SimpleQueue()
-    for _ in range(ahead):
-        slots.put(None)
-    stopped: list[bool] = []
-
-    def make() -> None:
-        try:
-            while True:
-                slots.get()
-                if stopped:
-                    return
-                try:
-                    made.put(("batch", next(batches)))
-                except StopIteration:
-                    made.put(("end", None))
-                    return
-        except BaseException as error:  # the loop raises it
-            made.put(("error", error))
-        finally:
-            batches.close()  # type: ignore[attr-defined]
-
-    thread = threading.Thread(target=context.run, args=(make,), daemon=True, name="DataLoader")
-    try:
-        thread.start()
-        while True:
-            kind, item = made.get()
-            if kind == "end":
-                return
-            if kind == "error":
-                try:
-                    raise item
-                finally:
-                    del item  # whose traceback holds this frame
-            slots.put(None)
-            yield item
-            del item
-    finally:
-        stopped.append(True)
-        slots.put(None)
-        if thread.is_alive():  # an interrupt may have come before it had begun
-            thread.join()
 
 
 def progress(loader: Iterable[Any], **options: Any) -> Any:

@@ -265,10 +265,8 @@ def _innermost(sampler: Any) -> Any:
 
 def at_once(sampler: Any) -> bool:
     """Whether a sampler, or that of batches, draws its order when a loop begins."""
-    return type(_innermost(sampler)) in (
-        SequentialSampler,
-        RandomSampler,
-    )  # others have their own __iter__
+    kind = type(_innermost(sampler))  # others have their own __iter__
+    return kind in (SequentialSampler, RandomSampler)
 
 
 def repeats(sampler: Any) -> bool:

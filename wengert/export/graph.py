@@ -122,8 +122,7 @@ class Graph:
         """A number that depends on the batch size: an int64 or float64."""
         ndx = self.ndx
         if x.whole:
-            above = self._polynomial(self.size, x.above)
-            return ndx.floor_divide(above, x.below[0])
+            return ndx.floor_divide(self._polynomial(self.size, x.above), x.below[0])
         size = ndx.astype(self.size, ndx.float64)
         made = ndx.divide(self._polynomial(size, x.above), self._polynomial(size, x.below))
         powers = {0.5: ndx.sqrt, 2: ndx.square}
@@ -168,10 +167,8 @@ class Graph:
         if own is not None:
             return own(step, *operands, **parameters)
         if name.startswith("raw."):
-            raise self._error(
-                step,
-                "it is the array library's own: give wg.asarray(x), or call Wengert's function",
-            )
+            why = "it is the array library's own: give wg.asarray(x), or call Wengert's function"
+            raise self._error(step, why)
         function = ndx
         for part in name.split("."):
             function = getattr(function, part, None)
@@ -211,12 +208,7 @@ class Graph:
         name = step.name.partition(".")[2]
         if name not in _NUMBERS:
             raise self._error(step, "ONNX has no such arithmetic")
-        dtype = self.dtype(step.result.dtype)
-        made = [
-            ndx.astype(x, dtype) if isinstance(x, ndx.Array) else ndx.asarray(x, dtype=dtype)
-            for x in operands
-        ]
-        return getattr(ndx, _NUMBERS[name])(*made)
+        return getattr(ndx, _NUMBERS[name])(*self._arrays(step, *operands))
 
     # -- functions that ndonnx lacks, or rounds, or computes wrongly -------------------------------
 
@@ -257,14 +249,14 @@ class Graph:
 
     def _logaddexp(self, step: Instruction, x: Any, y: Any) -> Any:
         ndx = self.ndx
-        x, y = self._floats(step, x, y)
+        x, y = self._arrays(step, x, y)
         largest, apart = ndx.maximum(x, y), ndx.abs(ndx.subtract(x, y))
         less = self._log1p(step, ndx.exp(ndx.negative(apart)))
         return ndx.where(ndx.isinf(largest), largest, ndx.add(largest, less))
 
     def _hypot(self, step: Instruction, x: Any, y: Any) -> Any:
         ndx = self.ndx
-        x, y = map(ndx.abs, self._floats(step, x, y))
+        x, y = map(ndx.abs, self._arrays(step, x, y))
         largest, least = ndx.maximum(x, y), ndx.minimum(x, y)
         part = ndx.divide(least, largest)
         found = ndx.multiply(largest, ndx.sqrt(ndx.add(ndx.multiply(part, part), 1)))
@@ -278,7 +270,7 @@ class Graph:
 
     def _copysign(self, step: Instruction, x: Any, y: Any) -> Any:
         ndx = self.ndx
-        x, y = self._floats(step, x, y)
+        x, y = self._arrays(step, x, y)
         # By a factor: a choice between x and -x has lost the sign of zeros in onnxruntime.
         one = ndx.asarray(1.0, dtype=x.dtype)
         return ndx.multiply(ndx.abs(x), ndx.where(self._signbit(step, y), ndx.negative(one), one))
@@ -286,7 +278,7 @@ class Graph:
     def _bitwise_right_shift(self, step: Instruction, x: Any, n: Any) -> Any:
         # ndonnx divides signed integers by 2**n, which the last of these is too large for.
         ndx, bits = self.ndx, np.iinfo(dtype_of(step.result.dtype).name).bits
-        x, n = self._floats(step, x, n)
+        x, n = self._arrays(step, x, n)
         n = ndx.minimum(n, bits - 1)
         last = ndx.minimum(n, 1)
         return ndx.bitwise_right_shift(ndx.bitwise_right_shift(x, ndx.subtract(n, last)), last)
@@ -295,7 +287,7 @@ class Graph:
         ndx = self.ndx
         if not dtype_of(step.result.dtype).inexact:
             return ndx.floor_divide(*self._typed(step, [x, y]))
-        x, y = self._floats(step, x, y)  # of which a rounded quotient may be the next integer
+        x, y = self._arrays(step, x, y)  # of which a rounded quotient may be the next integer
         exact = ndx.divide(ndx.subtract(x, ndx.remainder(x, y)), y)
         plain = ndx.divide(x, y)
         below = ndx.logical_and(ndx.isfinite(x), ndx.less(ndx.multiply(ndx.sign(x), y), 0))
@@ -303,7 +295,7 @@ class Graph:
         exact = ndx.where(ndx.isinf(y), of_infinite, ndx.round(exact))
         return ndx.where(ndx.equal(y, 0), plain, exact)
 
-    def _floats(self, step: Instruction, *operands: Any) -> list[Any]:
+    def _arrays(self, step: Instruction, *operands: Any) -> list[Any]:
         """Operands as arrays of the result's dtype."""
         return [self._asarray(step, x) for x in operands]
 
@@ -361,12 +353,8 @@ class Graph:
         return slice(start, stop, step)
 
     def _asarray(self, step: Instruction, x: Any, **parameters: Any) -> Any:
-        dtype = self.dtype(step.result.dtype)
-        return (
-            self.ndx.astype(x, dtype)
-            if isinstance(x, self.ndx.Array)
-            else self.ndx.asarray(x, dtype=dtype)
-        )
+        ndx, dtype = self.ndx, self.dtype(step.result.dtype)
+        return ndx.astype(x, dtype) if isinstance(x, ndx.Array) else ndx.asarray(x, dtype=dtype)
 
     def _astype(self, step: Instruction, x: Any, dtype: Any, **parameters: Any) -> Any:
         return self.ndx.astype(x, self.dtype(step.result.dtype))

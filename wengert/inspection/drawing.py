@@ -2,19 +2,17 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
-from functools import cache, wraps
+from functools import cache
 from html import escape
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from wengert.backends import backend_of, dtype_of, namespaces
+from wengert.backends import backend_of, dtype_of
 from wengert.backends.backend import importing
-from wengert.tape.node import AccumulateGrad, Node, Output, Parts, conform
-from wengert.tape.observers import Observer, observed_by
-from wengert.tape.primitive import Primitive
+from wengert.inspection.graph import Edges, Story, cotangents, known_values, saved_arrays, scopes
+from wengert.tape.node import AccumulateGrad, Node, Output, Parts
+from wengert.tape.observers import observed_by
 from wengert.tape.sweep import ancestors
 from wengert.tape.tensor import Tensor
 
@@ -187,7 +185,7 @@ def to_dot(
         raise ValueError(f"gradients should be a bool, 'local' or 'total', not {gradients!r}")
     if direction not in ("TB", "LR", "BT", "RL"):
         raise ValueError(f"direction should be 'TB', 'LR', 'BT' or 'RL', not {direction!r}")
-    story = _Story()
+    story = Story()
     called = {} if names is None else dict(names)
     for name, tensor in called.items():
         if not isinstance(tensor, Tensor):
@@ -196,7 +194,7 @@ def to_dot(
         if module is None and hasattr(what, "named_modules"):
             module = what
         called = {**_arguments(what, args), **called}
-        with observed_by(story), _scopes(module, story):
+        with observed_by(story), scopes(module, story):
             what = what(*args)
     elif args:
         raise TypeError(f"arguments are for a function, and a {type(what).__name__} was given")
@@ -206,7 +204,7 @@ def to_dot(
         called = {**dict(module.named_parameters()), **called}
     picture = _Picture(results, called, story, values, shapes)
     if gradients:
-        picture.gradients = _edges(results, picture.nodes, gradients == "local")
+        picture.gradients = cotangents(results, picture.nodes, gradients == "local")
     return picture.text(direction)
 
 
@@ -241,143 +239,6 @@ def _arguments(function: Callable[..., Any], args: tuple[Any, ...]) -> dict[str,
     return {name: x for name, x in zip(names, args, strict=False) if isinstance(x, Tensor)}
 
 
-# -- what a function does while it runs ----------------------------------------------------------
-
-
-class _Story(Observer):
-    """What was observed while a function ran.
-
-    Attributes
-    ----------
-    values : dict
-        Raw arrays by the numbers of their nodes.
-    constants : dict
-        For each operation the Tensors among its operands that are not tracked.
-    scopes : dict
-        The path of the module that an operation ran in, by the number of its node.
-    classes : dict
-        The class of each module, by its path.
-    """
-
-    def __init__(self) -> None:
-        self.values: dict[int, Any] = {}
-        self.constants: dict[int, list[Tensor]] = {}
-        self.scopes: dict[int, str] = {}
-        self.classes: dict[str, str] = {}
-
-    def operated(
-        self, name: str, primitive: Primitive | None, inputs: list[Tensor], results: list[Tensor]
-    ) -> None:
-        for tensor in (*inputs, *results):
-            if tensor._node is not None:
-                self.values[tensor._node.number] = tensor._array
-        scope = _scope.get()
-        for result in results:
-            node = result._node
-            while node is not None and node.number not in self.scopes:
-                if scope is not None:
-                    self.scopes[node.number] = scope
-                if not isinstance(node, Output):
-                    self.constants[node.number] = [t for t in inputs if t._node is None]
-                    break
-                node = node.parents[0]
-
-
-_scope: ContextVar[str | None] = ContextVar("wengert_drawing_scope", default=None)
-
-
-@contextmanager
-def _scopes(module: Any, story: _Story) -> Iterator[None]:
-    """Give every submodule a ``forward`` that sets the scope, inside a ``with`` block."""
-    before: list[tuple[dict[str, Any], Any]] = []
-    missing = object()
-    try:
-        for path, one in () if module is None else module.named_modules():
-            own = vars(one)
-            story.classes[path] = type(one).__name__
-            forward = one.forward
-            before.append((own, own.get("forward", missing)))
-            own["forward"] = _scoped(path, forward)
-        yield
-    finally:
-        for own, forward in reversed(before):
-            if forward is missing:
-                del own["forward"]
-            else:
-                own["forward"] = forward
-
-
-def _scoped(path: str, forward: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(forward)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        token = _scope.set(path)
-        try:
-            return forward(*args, **kwargs)
-        finally:
-            _scope.reset(token)
-
-    return call
-
-
-# -- gradients -----------------------------------------------------------------------------------
-
-Edges = dict[tuple[int, int], Any]
-
-
-def _edges(results: list[Tensor], nodes: list[Node], local: bool) -> Edges:
-    """The cotangent on each edge, by the number of its node and the operand's position.
-
-    The loss is the sum of the results, or for ``local`` each operation's own result.
-    """
-    edges: Edges = {}
-    reached: dict[int, Any] = {}
-    for result in results:
-        seed = namespaces[type(result._array)].ones_like(result._array)
-        _add(reached, result._node, seed)  # type: ignore[arg-type]
-    for node in nodes:
-        g = reached.get(node.number)
-        if g is None or isinstance(node, AccumulateGrad):
-            continue
-        flows = _flows(node, g if type(g) is Parts else node.receive(g))
-        for position, flow in flows:
-            _add(reached, node.parents[position], flow)  # type: ignore[arg-type]
-        for position, flow in _flows(node, _ones(g)) if local else flows:
-            edges[node.number, position] = flow
-    return edges
-
-
-def _ones(g: Any) -> Any:
-    """Ones like a cotangent."""
-    if type(g) is Parts:
-        return Parts(g, {i: _ones(item) for i, item in g.items.items()})  # type: ignore[arg-type]
-    return namespaces[type(g)].ones_like(g)
-
-
-def _flows(node: Node, g: Any) -> list[tuple[int, Any]]:
-    if node.saved is None:
-        raise RuntimeError(
-            "the gradients can't be drawn: backward() has freed what they are computed from. Draw "
-            "the graph before, or keep it with backward(retain_graph=True)"
-        )
-    return [
-        (position, conform(flow, node.parents[position]))  # type: ignore[arg-type]
-        for position, flow in node.flows(g)
-    ]
-
-
-def _add(reached: dict[int, Any], node: Node, g: Any) -> None:
-    held = reached.get(node.number)
-    if held is None:
-        reached[node.number] = g
-    elif type(g) is Parts:
-        reached[node.number] = held.merge(g)
-    else:
-        reached[node.number] = namespaces[type(g)].add(held, g)
-
-
-# -- the text ------------------------------------------------------------------------------------
-
-
 class _Box(NamedTuple):
     """A node of the picture: its identifier in the text, its attributes, and its module's path."""
 
@@ -393,7 +254,7 @@ class _Picture:
         self,
         results: list[Tensor],
         names: dict[str, Tensor],
-        story: _Story,
+        story: Story,
         values: bool,
         shapes: bool,
     ) -> None:
@@ -410,7 +271,7 @@ class _Picture:
             for name, tensor in names.items()
             if tensor._node is None
         }
-        self.values = _known(self.nodes, [*results, *names.values()], story) if values else {}
+        self.values = known_values(self.nodes, [*results, *names.values()], story) if values else {}
         self.show_values = values
 
     def text(self, direction: str) -> str:
@@ -482,7 +343,7 @@ class _Picture:
         """The untracked operands of an operation that are known."""
         seen = self.story.constants.get(node.number)
         if seen is None:
-            held = [a for a, at in _saved(node) if at != -1 and node.parents[at] is None]
+            held = [a for a, at in saved_arrays(node) if at != -1 and node.parents[at] is None]
             seen = [self.constants[id(a)][1] for a in held if id(a) in self.constants]
         for tensor in seen:
             name, _ = self.constants.get(id(tensor._array), (None, None))
@@ -491,34 +352,6 @@ class _Picture:
 
 def _entitled(name: str | None, operation: str) -> str:
     return operation if name is None else f"{name}: {operation}"
-
-
-def _known(nodes: list[Node], tensors: list[Tensor], story: _Story) -> dict[int, Any]:
-    """The raw arrays of nodes that still exist, by the nodes' numbers."""
-    found: dict[int, Any] = {}
-    for node in nodes:
-        watched = None if node.watch is None else node.watch()
-        if watched is not None and watched._node is node:
-            found[node.number] = watched._array
-        for array, at in _saved(node):
-            owner = node if at == -1 else node.parents[at]
-            if owner is not None and not owner.several:
-                found.setdefault(owner.number, array)
-    found.update(story.values)
-    found.update((t._node.number, t._array) for t in tensors if t._node is not None)
-    return found
-
-
-def _saved(node: Node) -> list[tuple[Any, int]]:
-    """The arrays that a node has saved, each with the input's position, or -1 for the result."""
-    plan = getattr(node, "plan", None)  # leaves, Functions and single results have none
-    if plan is None or node.saved is None:
-        return []
-    return [
-        (array, at)
-        for array, at in zip(node.values(), plan.origins, strict=True)
-        if isinstance(at, int) and hasattr(array, "dtype")
-    ]
 
 
 def _clusters(boxes: list[_Box], classes: dict[str, str]) -> list[str]:

@@ -2,23 +2,15 @@
 
 import functools
 import inspect
-import itertools
-import math
-import warnings
-from collections.abc import Callable, Sequence
-from importlib import import_module
-from time import perf_counter
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from wengert import ops
 from wengert.backends.backend import importing
-from wengert.func import grad, hessian, jacfwd, jacobian, jacrev, value_and_grad, vjp
 from wengert.func.arguments import check_function
-from wengert.optimize.vectors import Vector, Vectors, host, join_vectors, real_parts
-from wengert.tape.grad_mode import no_grad
-from wengert.tape.tensor import Tensor
+from wengert.optimize.objectives import Maker, Objective, Residuals, maker
+from wengert.optimize.vectors import Vector, Vectors
 
 #: SciPy's methods that take no gradient, and the form of the Hessian that others are given.
 _VALUES_ONLY = frozenset(("nelder-mead", "powell", "cobyla", "cobyqa"))
@@ -32,7 +24,6 @@ _HESSIANS = {
 }
 #: Methods of `scipy.optimize.root` that take a Jacobian.
 _JACOBIANS = frozenset(("hybr", "lm"))
-_MODES = {"auto": jacobian, "forward": jacfwd, "reverse": jacrev}
 
 
 def _scipy(asking: str) -> Any:
@@ -42,137 +33,6 @@ def _scipy(asking: str) -> Any:
         from scipy import optimize
 
         return optimize
-
-
-#: Returns a function, or its compiled form.
-Maker = Callable[[Callable[..., Any]], Callable[..., Any]]
-
-
-def _maker(compiled: bool) -> Maker:
-    made: Maker = import_module("wengert.compiler.making").compile if compiled else _timed
-    return made
-
-
-def _timed(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, with a warning if its first hundred calls take long."""
-    begin, calls = perf_counter(), itertools.count(1)
-
-    def called(*args: Any) -> Any:
-        if next(calls) == 100 and perf_counter() - begin > 5:
-            text = (
-                "100 eager calls took over 5 s; compile=True (wg.compile) records the function once"
-            )
-            warnings.warn(text, stacklevel=2)
-        return function(*args)
-
-    return called
-
-
-def _scalar(result: Any) -> Any:
-    """The result of the function to be minimised, as 0-d."""
-    if not isinstance(result, Tensor) or not result.shape:
-        return result
-    if result.size != 1:
-        raise ValueError(
-            "minimize is for functions that return a scalar, and this one returned a Tensor of "
-            f"shape {tuple(result.shape)}; return one number, such as wg.sum(result**2), or pass "
-            "the function of residuals to wg.optimize.least_squares"
-        )
-    return ops.reshape(result, ())
-
-
-class _Objective:
-    """A user's scalar function of parameters in a tree, as functions of a vector."""
-
-    def __init__(
-        self, fun: Callable[..., Any], args: tuple[Any, ...], vectors: Vectors, made: Maker
-    ) -> None:
-        self.vectors = vectors
-        of_parts: Callable[..., Any] = lambda parts: _scalar(fun(vectors.tree(parts), *args))
-        self.of_parts = made(of_parts)
-        self._both = made(value_and_grad(of_parts))
-        self._gradient, self._hessian = grad(of_parts), made(hessian(of_parts))
-        self._at: bytes | None = None
-        self._pullback: Any = None
-
-    def value(self, vector: Vector) -> float:
-        """The value alone."""
-        with no_grad(), self.vectors.precise():
-            result = self.of_parts(self.vectors.parts(vector))
-        return float(result)
-
-    def both(self, vector: Vector) -> tuple[float, Vector]:
-        """The value and the gradient, from one run."""
-        with no_grad(), self.vectors.precise():
-            value, gradients = self._both(self.vectors.parts(vector))
-        return float(value), join_vectors(gradients)
-
-    def product(self, vector: Vector, direction: Vector) -> Vector:
-        """The Hessian times a vector.
-
-        The Hessian is symmetric, so the gradient's pullback computes it. The gradient is recorded
-        once for each point, at which SciPy asks for many products.
-        """
-        at = np.asarray(vector, dtype=np.float64).tobytes()
-        with no_grad(), self.vectors.precise():
-            if at != self._at:
-                _, self._pullback = vjp(self._gradient, self.vectors.parts(vector))
-                self._at = at
-            return join_vectors(self._pullback(self.vectors.parts(direction))[0])
-
-    def dense(self, vector: Vector) -> Vector:
-        """The whole Hessian."""
-        parts = self.vectors.parts(vector)
-        with no_grad(), self.vectors.precise():
-            try:
-                return _matrix(self._hessian(parts), parts)
-            except NotImplementedError:  # an operation without a forward derivative
-                units = np.eye(self.vectors.size)
-                return np.stack([self.product(vector, unit) for unit in units])
-
-
-class _Residuals:
-    """A user's function with results in a tree, as functions of a vector that give vectors."""
-
-    def __init__(
-        self,
-        fun: Callable[..., Any],
-        args: Sequence[Any],
-        vectors: Vectors,
-        name: str,
-        made: Maker,
-        mode: str = "auto",
-    ) -> None:
-        if mode not in _MODES:
-            raise ValueError(f'jac should be "auto", "forward" or "reverse", not {mode!r}')
-        self.vectors = vectors
-        of_parts: Callable[..., Any] = lambda parts: real_parts(
-            fun(vectors.tree(parts), *args), name
-        )
-        self._of_parts, self._derived = made(of_parts), made(_MODES[mode](of_parts))
-
-    def value(self, vector: Vector) -> Vector:
-        """The residuals."""
-        with no_grad(), self.vectors.precise():
-            return join_vectors(self._of_parts(self.vectors.parts(vector)))
-
-    def jacobian(self, vector: Vector) -> Vector:
-        """Their derivatives: a row for each residual, a column for each parameter."""
-        parts = self.vectors.parts(vector)
-        with no_grad(), self.vectors.precise():
-            return _matrix(self._derived(parts), parts)
-
-
-def _matrix(blocks: Sequence[Sequence[Tensor]], parts: Sequence[Tensor]) -> Vector:
-    """The matrix of blocks of derivatives, each of which has the axes of a part last."""
-    rows = [
-        [
-            host(block).reshape(math.prod(block.shape[: block.ndim - part.ndim]), part.size)
-            for block, part in zip(row, parts, strict=True)
-        ]
-        for row in blocks
-    ]
-    return np.block(rows).astype(np.float64)
 
 
 def minimize(
@@ -262,8 +122,8 @@ def minimize(
     optimize = _scipy("minimize")
     check_function(fun, "minimize")
     vectors = Vectors(x0, "minimize")
-    made = _maker(compile)
-    objective = _Objective(fun, args if isinstance(args, tuple) else (args,), vectors, made)
+    made = maker(compile)
+    objective = Objective(fun, args if isinstance(args, tuple) else (args,), vectors, made)
     name = method.lower() if isinstance(method, str) else None
     derivatives: dict[str, Any] = _second(objective, method, name, hess)
     gradients = name not in _VALUES_ONLY
@@ -282,7 +142,7 @@ def minimize(
     return _in_trees(result, vectors, ("grad",) if name == "trust-constr" else ("jac",))
 
 
-def _second(objective: _Objective, method: Any, name: str | None, hess: Any) -> dict[str, Any]:
+def _second(objective: Objective, method: Any, name: str | None, hess: Any) -> dict[str, Any]:
     """The arguments by which SciPy gets second derivatives."""
     if isinstance(hess, str) and hess == "auto":
         hess = _HESSIANS.get(name or "")
@@ -325,23 +185,16 @@ def _constraints(constraints: Any, vectors: Vectors, optimize: Any, made: Maker)
     found = []
     for constraint in (constraints,) if single else constraints:
         if isinstance(constraint, dict):
-            residuals = _Residuals(
+            residuals = Residuals(
                 constraint["fun"], constraint.get("args", ()), vectors, "constraints", made
             )
             rest = {k: v for k, v in constraint.items() if k != "args"}
             found.append({"jac": residuals.jacobian, **rest, "fun": residuals.value})
         elif isinstance(constraint, optimize.NonlinearConstraint):
-            residuals = _Residuals(constraint.fun, (), vectors, "constraints", made)
-            found.append(
-                optimize.NonlinearConstraint(
-                    residuals.value,
-                    constraint.lb,
-                    constraint.ub,
-                    constraint.jac if callable(constraint.jac) else residuals.jacobian,
-                    constraint.hess,
-                    constraint.keep_feasible,
-                )
-            )
+            residuals = Residuals(constraint.fun, (), vectors, "constraints", made)
+            jac = constraint.jac if callable(constraint.jac) else residuals.jacobian
+            options = constraint.lb, constraint.ub, jac, constraint.hess, constraint.keep_feasible
+            found.append(optimize.NonlinearConstraint(residuals.value, *options))
         else:
             found.append(constraint)
     return found[0] if single else found
@@ -417,12 +270,12 @@ def least_squares(
     check_function(fun, "least_squares")
     vectors = Vectors(x0, "least_squares")
     args = args if isinstance(args, tuple) else (args,)
-    residuals = _Residuals(
+    residuals = Residuals(
         functools.partial(fun, **(kwargs or {})),
         args,
         vectors,
         "least_squares",
-        _maker(compile),
+        maker(compile),
         jac,
     )
     if options.get("callback") is not None:
@@ -488,7 +341,7 @@ def root(
     check_function(fun, "root")
     vectors = Vectors(x0, "root")
     args = args if isinstance(args, tuple) else (args,)
-    residuals = _Residuals(fun, args, vectors, "root", _maker(compile))
+    residuals = Residuals(fun, args, vectors, "root", maker(compile))
     result = optimize.root(
         residuals.value,
         vectors.x0,

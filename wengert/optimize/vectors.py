@@ -24,14 +24,8 @@ class Vectors:
 
     The leaves come one after the other, each in C order, a complex one as its real and then its
     imaginary part. These *parts* are what is differentiated, so that all derivatives are real.
-
-    Parameters
-    ----------
-    x0 : tree
-        Parameters; the results have their types. A list or tuple of numbers is an array, as for
-        SciPy, and integers are doubles.
-    name : str
-        The public function, for errors.
+    A list or tuple of numbers is an array, as for SciPy, and integers are doubles. Errors name the
+    public function ``name``.
     """
 
     def __init__(self, x0: Any, name: str) -> None:
@@ -80,15 +74,7 @@ class Vectors:
         return self.structure.unflatten(map(in_kind, leaves, self.leaves))
 
     def bounds(self, bounds: Any, make: Callable[[Vector, Vector], Any]) -> Any:
-        """SciPy's bounds, for bounds in the form of the tree or of SciPy.
-
-        Parameters
-        ----------
-        bounds : tree, sequence, scipy.optimize.Bounds or None
-            For a tree of parameters, a pair ``(low, high)`` or None in the place of each leaf.
-        make : callable
-            `scipy.optimize.Bounds`.
-        """
+        """SciPy's bounds, for its own, or pairs ``(low, high)`` or None in the tree's form."""
         if bounds is None or self.structure.cls is None or hasattr(bounds, "lb"):
             return bounds
         lower: list[Vector] = []
@@ -119,12 +105,7 @@ class Vectors:
 def real_parts(tree: Any, name: str = "") -> list[Tensor]:
     """Return the real Tensors of a tree of Tensors: of a complex one its real and imaginary part.
 
-    Parameters
-    ----------
-    tree : tree of Tensor
-        The result of a user's function; other leaves are an error.
-    name : str
-        The public function, for that error.
+    Other leaves are an error of the public function ``name``.
     """
     return [
         part

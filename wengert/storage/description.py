@@ -42,23 +42,7 @@ class DescriptionError(ValueError):
 def describe(value: Any, name: str, arrays: Arrays, depth: int = 0) -> Any:
     """Return the description of a value, and put its arrays into ``arrays``.
 
-    Parameters
-    ----------
-    value : object
-        None, a bool, number or string, an array or Tensor, or a list, tuple or dict of such.
-    name : str
-        Where it is, with dots: the beginning of its arrays' names.
-    arrays : dict
-        The arrays so far.
-    depth : int
-        How many containers it is in.
-
-    Raises
-    ------
-    TypeError
-        If it is something else.
-    ValueError
-        If it is nested too deep.
+    ``name`` is the value's place, with dots; the names of its arrays begin with it.
     """
     kind = type(value)
     if depth > DEEPEST:
@@ -151,24 +135,7 @@ def fields(found: Any, *names: str) -> list[Any]:
 
 
 def rebuild(found: Any, arrays: dict[str, tuple[Any, Any]], make: Make, depth: int = 0) -> Any:
-    """Return the value of a parsed description.
-
-    Parameters
-    ----------
-    found : object
-        What `parse` gave.
-    arrays : dict
-        The file's arrays with their dtypes, by name. Those that are used are taken out.
-    make : callable
-        What makes Tensors, arrays and scalars of them.
-    depth : int
-        How many containers it is in.
-
-    Raises
-    ------
-    DescriptionError
-        If the description makes no sense, or names an array that is not there.
-    """
+    """Return the value of a parsed description; the arrays that it names are taken out."""
     if depth > DEEPEST:
         raise DescriptionError(f"its states are nested more than {DEEPEST} deep")
     if type(found) is list:
