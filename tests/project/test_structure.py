@@ -44,7 +44,7 @@ BUDGETS = {
     ("hips",): 358,
     ("running",): 131,
     ("scipy",): 2_595,
-    ("export",): 1_300,
+    ("export",): 1_288,
     ("data", "storage", "inspection", "optimize", "amp", "dask"): 4_669,
 }
 #: What is read in a day beside `tape` and `interpreters`, and the most lines of all of it.
