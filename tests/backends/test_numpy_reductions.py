@@ -98,6 +98,16 @@ def test_sums_of_many_numbers_keep_their_digits(shape: tuple[int, ...], axis: An
         np.testing.assert_allclose(y, exact, atol=3e-4)  # in which 7e-6 of 100 is 7e-5
 
 
+def test_pieces_of_columns_may_leave_the_range_where_columns_do_not() -> None:
+    largest = np.finfo(np.float64).max
+    x = np.zeros((4096, 20))
+    x[0], x[200], x[201] = -0.9 * largest, 0.7 * largest, 0.7 * largest
+    for y, axis in ((x, 0), (np.stack([x] * 3), 1)):
+        np.testing.assert_allclose(KERNELS["sum"](y, axis=axis) / largest, 0.5, rtol=1e-15)
+    with pytest.warns(RuntimeWarning, match="overflow"):
+        KERNELS["sum"](np.full((4096, 20), 0.6 * largest), axis=0)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("shape", [(300, 5), (60, 4, 7), (1200, 4, 2)])
 def test_a_compiled_reduction_goes_the_same_way(shape: tuple[int, ...], dtype: str) -> None:

@@ -93,7 +93,7 @@ _SAID = {
     "weight pos_weight": "nn.BCEWithLogitsLoss",
     "x factor": "linalg.cholesky_solve",
     "x min max": "clip",
-    "x negative_slope": "leaky_relu",
+    "x negative_slope": "F.leaky_relu leaky_relu",
     "x other": "x.dot",
     "x prepend append": "diff",
     "x q": "quantile",

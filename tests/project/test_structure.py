@@ -34,11 +34,11 @@ FLOORS = [
 #: The most lines of rooms, with their words.
 BUDGETS = {
     ("tape", "interpreters"): 6_000,
-    ("backends", "ops", "func", "protocols"): 24_535,
+    ("backends", "ops", "func", "protocols"): 24_537,
     ("testing",): 5_000,
-    ("compiler",): 9_786,
+    ("compiler",): 9_802,
     ("distributed",): 1_372,
-    ("nn", "optim"): 10_000,
+    ("nn", "optim"): 10_002,
     ("torch",): 1_800,
     ("numpy",): 701,
     ("hips",): 358,

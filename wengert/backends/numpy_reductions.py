@@ -160,6 +160,8 @@ def _sum_columns(x: Any, one: Any, out: Any = None) -> Any:
         stop = length - length % PIECE
         parts = x[..., :stop, :].reshape((*x.shape[:-2], -1, PIECE, x.shape[-1]))
         parts = unwarned(np.matmul, one[:PIECE], parts)
+        if not np.isfinite(parts).all():  # a piece may leave the range where the column does not
+            return _add(x, axis=-2, out=out)
         rest = x[..., stop:, :]
         x = parts if stop == length else np.concatenate([parts, rest], axis=-2)
         one = one[: x.shape[-2]]

@@ -108,8 +108,7 @@ def sweep(
             elif type(more) is ndarray and more.size > LARGE and _is_own(cell[1]):
                 add(cell[1], more, cell[1])
             else:
-                # `xp` may be another library's: an operation may move its operand.
-                cell[1] = namespaces[type(more)].add(cell[1], more)
+                cell[1] = _sum(cell[1], more)
         if not keep:
             node.saved = None
     # A plain `AccumulateGrad` is never due. Its cotangent is complete now.
@@ -135,12 +134,22 @@ def _flow(node: Node, g: Any, reached: dict[int, list[Any]], due: list[int]) -> 
     elif type(g) is Parts:
         cell[1] = cell[1].merge(g)
     else:
-        cell[1] = namespaces[type(g)].add(cell[1], g)
+        cell[1] = _sum(cell[1], g)
+
+
+def _sum(x: Any, y: Any) -> Any:
+    # A rule's `xp` may be another library's: an operation may move its operand.
+    try:
+        return namespaces[type(y)].add(x, y)
+    except TypeError:  # a batch of cotangents, and one for all of its members
+        return namespaces[type(x)].add(x, y)
 
 
 def _is_own(x: Any) -> bool:
     """Whether nothing but a cell, and this call, refers to an array's memory."""
-    return x.flags.owndata and x.flags.writeable and not held_elsewhere([x], 2)
+    return (
+        type(x) is ndarray and x.flags.owndata and x.flags.writeable and not held_elsewhere([x], 2)
+    )
 
 
 class _Own(list[Any]):

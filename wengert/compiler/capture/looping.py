@@ -22,7 +22,7 @@ from wengert.compiler.passes.simplify import simplify
 from wengert.compiler.program import Instruction, Program, Value
 from wengert.interpreters.lifted import Lifted
 from wengert.tape.grad_mode import recording
-from wengert.tape.hooks import has_hooks
+from wengert.tape.hooks import Hooked, has_hooks
 from wengert.tape.node import Leaf, Node, Output, Several, tick, walk
 from wengert.tape.observers import Observer, observed_by
 from wengert.tape.record import inexact
@@ -37,6 +37,8 @@ def looped(
 ) -> tuple[list[Tensor], list[Tensor]] | None:
     """The last state and the stacked results of a scan; None if it is to be unrolled."""
     arrays: list[Any] = [x._array for x in (*state, *xs)]
+    if count == 1:  # its rules would run twice
+        return None
     if any(isinstance(x, Lifted) and getattr(x, "trace", None) is not trace for x in arrays):
         return None
     arrays = [x if isinstance(x, Lifted) else trace.constant(x, beside=True) for x in arrays]
@@ -52,6 +54,17 @@ class _Entry(Leaf):
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         raise UnrollError
+
+
+class _Twin(Output):
+    """A last state that is another result, or was there before, and so has its hooks elsewhere."""
+
+    __slots__ = ()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "__class__" or (name == "watch" and value is not None):
+            raise UnrollError  # hooks, or a gradient that is kept
+        super().__setattr__(name, value)
 
 
 class _Writes(Observer):
@@ -118,7 +131,7 @@ class _Scan:
             inside = list(walk(self.nodes, self.since))
             every = [*self.nodes, *[p for x in inside for p in x.parents]]
             self.outer = {x.number: x for x in every if x and x.number < self.since}
-            if any(x.watch for x in inside):
+            if any(x.watch or isinstance(x, Hooked) for x in inside):
                 raise UnrollError
             contents |= {x: _form(y, {}) for x, y in [*trace.constants.items()][first:]}
             first = len(trace.constants)
@@ -153,8 +166,11 @@ class _Scan:
         tensors = [with_node(x, None) for x in found[: len(results)]]
         if live:
             node = _LoopNode(self, found[: len(results)])
+            beside = [*self.nodes[n:], *self.entries.values(), *self.outer.values()]
             for i in live:
-                tensors[i] = with_node(found[i], Output(node, i))
+                at = self.nodes[i]
+                twin = i < n and any(x is at for x in [*self.nodes[:i], *beside])
+                tensors[i] = with_node(found[i], (_Twin if twin else Output)(node, i))
         return tensors[:n], tensors[n:]
 
     def _leading(self, t: int, roots: Iterable[int]) -> dict[int, Node]:

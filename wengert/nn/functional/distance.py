@@ -11,11 +11,10 @@ from wengert.nn.functional.define import (
     single_precision,
 )
 from wengert.nn.functional.normalisation import unit_vectors
+from wengert.nn.functional.standardised import standardised
 from wengert.ops.axes import as_axes, number
 from wengert.ops.shares import by_float32, wide
 from wengert.tape.tensor import Tensor, wrapped
-
-_EPSILON = 1e-6
 
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
@@ -42,8 +41,7 @@ def _cosine(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
     if x1.dtype.narrow and x1.dtype is x2.dtype:
         return by_float32(_cosine, x1, x2, dim, eps)  # type: ignore[no-any-return]
     axes = as_axes(dim, x1.ndim)
-    unit1, unit2 = (unit_vectors(wide(ops, x), axes, eps) for x in (x1, x2))
-    return ops.sum(ops.multiply(unit1, unit2), axis=axes)
+    return ops.sum(ops.multiply(*[unit_vectors(wide(ops, x), axes, eps) for x in (x1, x2)]), axes)
 
 
 @single_precision
@@ -70,8 +68,12 @@ def cosine_embedding_loss(
             "cosine_embedding_loss needs inputs (N, D) and a target (N,), or (D,) and (), and got "
             f"{tuple(x.shape)}, {tuple(y.shape)} and {tuple(t.shape)}"
         )
-    limit = number(margin, "cosine_embedding_loss", "margin")
-    cosine = _cosine(x, y, -1, _EPSILON)
-    apart = ops.clip(ops.subtract(cosine, limit), 0)  # of derivative 1 at 0
+    if n := x.shape[-1]:  # 1e-12 is added to squared norms
+        options = {"axis": (x.ndim - 1,), "eps": 1e-12 / n, "centred": False}
+        x, y = (standardised(wide(ops, v), None, None, **options)[0] for v in (x, y))
+    cosine = ops.divide(ops.sum(ops.multiply(x, y), axis=-1), max(n, 1))
+    apart = ops.clip(
+        cosine - number(margin, "cosine_embedding_loss", "margin"), 0
+    )  # of slope 1 at 0
     alike = ops.where(ops.equal(t, 1), ops.subtract(1, cosine), 0)
     return reduce_losses(ops.add(alike, ops.where(ops.equal(t, -1), apart, 0)), reduction)
