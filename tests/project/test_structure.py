@@ -38,7 +38,7 @@ BUDGETS = {
     ("testing",): 5_000,
     ("compiler",): 9_802,
     ("distributed",): 1_372,
-    ("nn", "optim"): 10_002,
+    ("nn", "optim"): 10_000,
     ("torch",): 1_800,
     ("numpy",): 701,
     ("hips",): 358,

@@ -138,18 +138,16 @@ def _flow(node: Node, g: Any, reached: dict[int, list[Any]], due: list[int]) -> 
 
 
 def _sum(x: Any, y: Any) -> Any:
-    # A rule's `xp` may be another library's: an operation may move its operand.
     try:
-        return namespaces[type(y)].add(x, y)
+        return namespaces[type(y)].add(x, y)  # a rule's `xp` may be another library's
     except TypeError:  # a batch of cotangents, and one for all of its members
         return namespaces[type(x)].add(x, y)
 
 
 def _is_own(x: Any) -> bool:
     """Whether nothing but a cell, and this call, refers to an array's memory."""
-    return (
-        type(x) is ndarray and x.flags.owndata and x.flags.writeable and not held_elsewhere([x], 2)
-    )
+    own = type(x) is ndarray and x.flags.owndata and x.flags.writeable
+    return own and not held_elsewhere([x], 2)
 
 
 class _Own(list[Any]):

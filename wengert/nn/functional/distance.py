@@ -72,8 +72,6 @@ def cosine_embedding_loss(
         options = {"axis": (x.ndim - 1,), "eps": 1e-12 / n, "centred": False}
         x, y = (standardised(wide(ops, v), None, None, **options)[0] for v in (x, y))
     cosine = ops.divide(ops.sum(ops.multiply(x, y), axis=-1), max(n, 1))
-    apart = ops.clip(
-        cosine - number(margin, "cosine_embedding_loss", "margin"), 0
-    )  # of slope 1 at 0
+    apart = ops.clip(cosine - number(margin, "cosine_embedding_loss", "margin"), 0)
     alike = ops.where(ops.equal(t, 1), ops.subtract(1, cosine), 0)
     return reduce_losses(ops.add(alike, ops.where(ops.equal(t, -1), apart, 0)), reduction)
