@@ -40,7 +40,7 @@ BUDGETS = {
     ("distributed",): 1_372,
     ("nn", "optim"): 10_000,
     ("torch",): 1_800,
-    ("numpy",): 701,
+    ("numpy",): 700,
     ("hips",): 358,
     ("running",): 131,
     ("scipy",): 2_595,

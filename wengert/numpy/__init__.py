@@ -51,8 +51,7 @@ _NAMES: dict[str, Any] = {
     "random": _module(np.random, {}, shuffle=functions.shuffle),
     "testing": _module(testing, {}),
 }
-# NumPy 1 had these names, and many programs have them still.
-_FORMER = (
+_FORMER = (  # NumPy 1's, which many programs have still
     "Inf=inf NAN=nan NaN=nan alltrue=all complex_=complex128 cumproduct=cumprod float_=float64 "
     "infty=inf product=prod row_stack=vstack sometrue=any trapz=trapezoid"
 )
