@@ -41,7 +41,9 @@ def torch_kernels(torch: Any) -> dict[str, Kernel]:
         return low - torch.log(torch.sum(torch.exp(low), axis, keepdim=True) if axis else low.exp())
 
     def of_complex(function: Any, of_real: Kernel) -> Kernel:
-        return lambda x: function(torch, x) if x.is_complex() else of_real(x)
+        kernel: Kernel = lambda x: function(torch, x) if x.is_complex() else of_real(x)
+        LIBRARY_FUNCTIONS[kernel] = LibraryFunction(lambda: of_real, takes_complex=False)
+        return kernel
 
     def pow(x1: Any, x2: Any) -> Any:
         out = power(x1, x2)
@@ -71,7 +73,9 @@ def jax_kernels(jax: Any) -> dict[str, Kernel]:
 
     def of_complex(function: Any, of_real: Kernel) -> Kernel:
         compiled = jax.jit(partial(function, jax.numpy))
-        return lambda x: (compiled if x.dtype.kind == "c" else of_real)(x)
+        kernel: Kernel = lambda x: (compiled if x.dtype.kind == "c" else of_real)(x)
+        LIBRARY_FUNCTIONS[kernel] = LibraryFunction(lambda: of_real, takes_complex=False)
+        return kernel
 
     def axpby(a: Any, x: Any, b: Any, y: Any) -> Any:
         return a * x + b * y
