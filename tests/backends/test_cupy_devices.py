@@ -181,14 +181,17 @@ def test_compiled_functions(
     found: list[list[list[wg.Tensor]]] = []
     for compiled in (False, True):
         x = wg.tensor([1.0, 2.0, 3.0], dtype="float64", device=f"cuda:{home}", requires_grad=True)
-        function = COMPILED[what](x)
+        inner = COMPILED[what](x)
+
+        def function(x: wg.Tensor, inner: Any = inner) -> list[wg.Tensor]:
+            return differentiated([y for y in tree_leaves(inner(x)) if isinstance(y, wg.Tensor)], x)
+
         run = wg.compile(function, check=check) if compiled else function
         wg.manual_seed(1)
         found.append([])
         with backend.cupy.cuda.Device(current):
             for _ in range(4):
-                results = [y for y in tree_leaves(run(x)) if isinstance(y, wg.Tensor)]
-                found[-1].append(differentiated(results, x))
+                found[-1].append(run(x))
             assert backend.cupy.cuda.runtime.getDevice() == current
     assert run.report.checks > 0
     assert "ran eagerly" not in str(run.report)
@@ -229,7 +232,7 @@ def test_arrays_elsewhere_can_not_be_written_while_recorded(backend: Any) -> Non
         return x * 2
 
     # The simulated library is a user's, whose device in a thread can't be looked into.
-    with pytest.raises(CompileError, match=r"a raw array is changed in place|can't look"):
+    with pytest.raises(CompileError, match="elements of a raw array are|can't look"):
         wg.compile(f)(wg.ones((3,), device="cuda:1"))
     assert held.get().tolist() == [0] * 3
 
