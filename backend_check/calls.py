@@ -122,6 +122,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "iinfo": {"type": _INTEGERS},
     "isdtype": {"dtype": "float64", "kind": "numeric"},
     "leaky_relu": {"x": _SIGNED, "negative_slope": 0.3},
+    "F.leaky_relu": {"x": _SIGNED, "negative_slope": 0.3},
     "linspace": {"start": 0.2, "stop": 1.7, "num": 4},
     **{f"logical_{name}": {"x1": _FLAGS, "x2": _FLAGS} for name in ("and", "or", "xor")},
     "logical_not": {"x": _FLAGS},
