@@ -70,13 +70,13 @@ def scan(
     place = next(map(_place, arrays), None)
     (leaves, structure), (members, rows) = _flat(state, place), _flat(xs, place)
     lengths = {x.shape[0] if x.ndim else 0 for x in members}
-    lengths |= set() if length is None else {_whole("length", length)}
+    lengths |= set() if length is None else {_integer("length", length)}
     if len(lengths) != 1 or min(lengths) < 1:
         raise ValueError(
             "scan takes xs with first axes of one length, or a length, which is at least 1, and "
             f"found {sorted(lengths)}"
         )
-    size = checkpoint if isinstance(checkpoint, bool) else _whole("checkpoint", checkpoint)
+    size = checkpoint if isinstance(checkpoint, bool) else _integer("checkpoint", checkpoint)
     if size < 0:
         raise ValueError(f"scan: checkpoint={checkpoint} is no number of steps")
     (count,) = lengths
@@ -110,7 +110,7 @@ def scan(
     return structure.unflatten(done[0]), known["y"][0].unflatten(done[1])
 
 
-def _whole(name: str, value: Any) -> int:
+def _integer(name: str, value: Any) -> int:
     try:
         return index(value)
     except TypeError:
