@@ -17,9 +17,11 @@ def wrong():
     """What is wrong with each check, as a process with four devices tells."""
     pytest.importorskip("jax")
     flags = "--xla_force_host_platform_device_count=4"
+    # XLA's threads: on a machine of four or less a collective can wait for its fourth for ever.
+    threads = "16"
     done = subprocess.run(
         [sys.executable, "-W", "error", "-m", "tests.backends.sharded"],
-        env={**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"},
+        env={**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "NPROC": threads},
         capture_output=True,
         text=True,
         check=False,
