@@ -52,7 +52,7 @@ def vmap(
         raise ValueError(f"randomness is 'error', 'different' or 'same', not {randomness!r}")
 
     @named_like(function)
-    def mapped(*args: Any, **kwargs: Any) -> Any:
+    def mapping(*args: Any, **kwargs: Any) -> Any:
         given, structure = tree_flatten((args, kwargs))
         leaves = list(given)
         axes = [*_axes(in_axes, args, "in_axes"), *_axes(0, kwargs, "in_axes")]
@@ -83,7 +83,7 @@ def vmap(
         ]
         return call.answer(shape.unflatten(results))
 
-    return mapped
+    return mapping
 
 
 class _Writes(Observer):

@@ -125,7 +125,7 @@ class Term(NamedTuple):
         x = sum_over(self.x, axis=axes, dtype=self.x.dtype)
         return Term(x, tuple([c for c in self.labels if c not in gone]))
 
-    def stretched(self, lengths: dict[Any, int]) -> "Term":
+    def without_broadcast(self, lengths: dict[Any, int]) -> "Term":
         """The term without the axes of length 1 that are longer in another operand."""
         keep = [
             i for i, c in enumerate(self.labels) if not (self.x.shape[i] == 1 and lengths[c] != 1)
@@ -274,7 +274,7 @@ def einsum(*operands: Any, optimize: Any = None) -> Tensor:
         if dtype_of(raw_array(term.x).dtype).kind == "bool":
             raise TypeError("einsum needs numeric dtypes, not bool")
     lengths = _lengths(terms)
-    terms = [term.stretched(lengths).without_repeats() for term in terms]
+    terms = [term.without_broadcast(lengths).without_repeats() for term in terms]
     path = _path(terms, result, optimize)
     for number, step in enumerate(path):
         if not step or len({*step}) != len(step) or not {*step} <= {*range(len(terms))}:
