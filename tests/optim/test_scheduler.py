@@ -239,8 +239,8 @@ def test_initial_rates_are_the_loaded_optimisers() -> None:
     for first in (0, 1):
         other, again = after(0)
         pairs = [(other, optimiser), (again, scheduler)]
-        for mine, theirs in pairs[:: 1 if first else -1]:
-            mine.load_state_dict(theirs.state_dict())
+        for mine, held in pairs[:: 1 if first else -1]:
+            mine.load_state_dict(held.state_dict())
         again.step()
         assert again.get_last_lr() == [0.1, 0.05]
 
