@@ -52,3 +52,15 @@ def test_methods_as_code():
     )
     lines, name = function_code(wg.nn.ReLU().forward, "f")
     assert name == "f" and len(lines) == 1 and lines[0].startswith("f = ...  # ReLU.forward, line ")
+
+
+def test_code_of_a_counterexample_has_the_definition_of_a_local_function():
+    def local(x):
+        return x + x.detach()
+
+    with pytest.raises(WrongGradientError) as caught:
+        check_gradients(local, Argument(("n",), domain=(1, 2)), min_side=1, **NUMPY)
+    code = str(caught.value).partition("To see it again:\n\n")[2]
+    lines = "\n".join(line.removeprefix("    ") for line in code.splitlines())
+    with pytest.raises(WrongGradientError, match="is wrong: d result 0"):
+        exec(lines, {})
