@@ -308,7 +308,30 @@ def hooks_differ(w: Any, h: Any, x: Any) -> Any:
     return wg.grad(function)(w)
 
 
+def target(w: Any, h: Any, x: Any) -> Any:
+    """Of the last state's cotangent a part comes by the last result."""
+
+    def step(s: Any, x: Any) -> Any:
+        h = wg.tanh(s[0] @ s[1] + x)
+        return (h, s[1]), h * 2
+
+    w = (w * 1).requires_grad_()
+    (last, k), ys = wg.scan(step, (h, w), x)
+    value = wg.sum(ys**2) + wg.sum(last) + wg.sum(k)
+    return wg.autograd.grad(value, [last, k])
+
+
+def passed_on(w: Any, h: Any, x: Any) -> Any:
+    """A state that is passed on without a record keeps its own."""
+    w = (w * 1).requires_grad_()
+    with wg.no_grad():
+        (_, k), _ = wg.scan(lambda s, x: ((wg.tanh(s[0] @ s[1] + x), s[1]), None), (h, w), x)
+    return wg.autograd.grad(wg.sum(k**2), w)
+
+
 UNROLLED = {
+    "target": target,
+    "passed on": passed_on,
     "hooked after": hooked_after,
     "hooks that differ": hooks_differ,
     "written": written,
@@ -345,6 +368,27 @@ def test_unrolled(name) -> None:
         np.testing.assert_allclose(a, b, rtol=1e-11)
     assert step.report.recordings == 1
     assert loops(step) == 0
+
+
+def test_states_that_are_one_tensor() -> None:
+    def function(w: Any, h: Any, x: Any) -> Any:
+        k = h * 2
+
+        def step(s: Any, x: Any) -> Any:
+            h = wg.tanh(s[0] @ w + s[2] + x)
+            return (h, h, k), None
+
+        (a, b, c), _ = wg.scan(step, (h, h * 3, h), x)
+        a += 1
+        c += 1
+        return a, b, c, k
+
+    step = wg.compile(function, check=0)
+    for _ in range(3):
+        found = values(step(*arguments()))
+    for a, b in zip(found, values(function(*arguments())), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-11)
+    assert loops(step) == 1
 
 
 # -- what has no gradient --------------------------------------------------------------------------

@@ -265,7 +265,7 @@ class _Walk:
         if isinstance(x, _EXTENDED) and class_of_user(kind):
             self.attributes(x, kind, name)
         if isinstance(x, functools.cached_property):
-            self.names.update({x.attrname} - {None})
+            self.names.add(x.attrname or "")
         if kind in _NAMED and not of_user(getattr(x, "__module__", None) or "builtins"):
             self.names.update({x.__name__} if kind in _READERS else {x.__name__} & _COUNTED)
         if kind is types.FunctionType:

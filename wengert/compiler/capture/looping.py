@@ -57,7 +57,7 @@ class _Entry(Leaf):
 
 
 class _Twin(Output):
-    """A last state that is another result, or was there before, and so has its hooks elsewhere."""
+    """A last state that others depend on, too: of its cotangent this one has a part."""
 
     __slots__ = ()
 
@@ -65,6 +65,9 @@ class _Twin(Output):
         if name == "__class__" or (name == "watch" and value is not None):
             raise UnrollError  # hooks, or a gradient that is kept
         super().__setattr__(name, value)
+
+    def __hash__(self) -> int:
+        raise UnrollError  # it is a target, by which a sweep keeps the whole
 
 
 class _Writes(Observer):
@@ -116,7 +119,7 @@ class _Scan:
         """Record the step, and the loop."""
         n, trace, start = self.n, self.trace, len(self.trace.instructions)
         first, contents, entries = len(trace.constants), dict[Any, Any](), self.entries
-        given: list[Any] = [*[x.value for x in self.inputs], *entries.values()]
+        given = [*[x.value for x in self.inputs], *[x.number for x in entries.values()]]
         for t in range(self.count):  # what another step does otherwise, as by a counter, is no loop
             trace.hidden.update(*[x.results for x in trace.instructions[start:]])
             del trace.instructions[start:], trace._ticks[start:]
@@ -151,9 +154,12 @@ class _Scan:
         own = {*self.varying}
         rows = {x.value: y for x, y in zip(self.inputs[n:], self.arrays[n:], strict=True)}
         self.known |= rows
+        kept = [x.value for x, y in zip(self.inputs[:n], self.given, strict=False) if y._node]
+        if not recording() and any(x.value in kept for x in self.outs):
+            raise UnrollError  # what is passed on has its node
         if any(map(has_hooks, [*entries.values(), *self.outer.values()])):
             raise UnrollError
-        live = [i for i, x in enumerate(self.nodes) if x]
+        live = {i: x.number for i, x in enumerate(self.nodes) if x}
         with np.errstate(all="ignore"):  # perhaps of results that are not differentiated
             reads = self.backward(live, 0, self.count)[3] if live else []
         kept = [x for x in reads if x in own and x not in rows]
@@ -166,11 +172,15 @@ class _Scan:
         tensors = [with_node(x, None) for x in found[: len(results)]]
         if live:
             node = _LoopNode(self, found[: len(results)])
-            beside = [*self.nodes[n:], *self.entries.values(), *self.outer.values()]
+            ends = {*self.outer, *[x.number for x in self.entries.values()]}
             for i in live:
-                at = self.nodes[i]
-                twin = i < n and any(x is at for x in [*self.nodes[:i], *beside])
+                met = self._visited(self.count - 1, live.keys() - {i})
+                twin = i < n and live[i] in ends.union(met)
                 tensors[i] = with_node(found[i], (_Twin if twin else Output)(node, i))
+        for i, x in enumerate(after):  # Tensors that are one, or from before, are so afterwards
+            before = x._node is None or x._node.number < self.since
+            old = before and self.outs[i].value not in trace.hidden
+            tensors[i] = x if old else tensors[next(j for j, y in enumerate(after) if y is x)]
         return tensors[:n], tensors[n:]
 
     def _leading(self, t: int, roots: Iterable[int]) -> dict[int, Node]:
@@ -197,13 +207,14 @@ class _Scan:
         for number, node in found.items():
             if number >= self.since:
                 parents = [
-                    known.get(x, x) if x and x.number in found else None for x in node.parents
+                    known.get(x.number, x) if x and x.number in found else None
+                    for x in node.parents
                 ]
                 # What other nodes save depends on what is tracked.
                 saved = node.saved if type(node) is not Node or full else ()
                 form.append((type(node), node.operation, parents, _form(saved, known)))
-                known.setdefault(node, ("node", len(form)))
-        return [form, *[known.get(x, x) for x in self.nodes if x]]
+                known.setdefault(number, ("node", len(form)))
+        return [form, *[known.get(x.number, x) for x in self.nodes if x]]
 
     def reached(self, given: Iterable[int], lo: int, hi: int) -> tuple[list[set[int]], set[int]]:
         """The results that have cotangents in each of some steps, last first, and states before."""
@@ -429,7 +440,7 @@ def _form(x: Any, known: dict[Any, Any]) -> Any:
     if isinstance(x, Traced | TracedNumber):
         x = x.value
     if isinstance(x, Value | Node):
-        return known.get(x, x)
+        return known.get(x if isinstance(x, Value) else x.number, x)
     if isinstance(x, _Scan):
         return _form(x.form, known)
     if isinstance(x, Loop):
