@@ -173,9 +173,9 @@ class _Scan:
         if live:
             node = _LoopNode(self, found[: len(results)])
             ends = {*self.outer, *[x.number for x in self.entries.values()]}
-            for i in live:
+            for i, number in live.items():
                 met = self._visited(self.count - 1, live.keys() - {i})
-                twin = i < n and live[i] in ends.union(met)
+                twin = i < n and number in ends.union(met)
                 tensors[i] = with_node(found[i], (_Twin if twin else Output)(node, i))
         for i, x in enumerate(after):  # Tensors that are one, or from before, are so afterwards
             before = x._node is None or x._node.number < self.since
