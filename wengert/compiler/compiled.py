@@ -404,8 +404,8 @@ class Compiled(Generic[P, R]):
             raise TraceError(
                 f"{line_that_raised(error)}: the compiled function raises {type(error).__name__} "
                 f"({error}) while it is recorded, and not as it is. NumPy arrays can't be written "
-                "then, and have no arithmetic: use wg.asarray. Floats among the "
-                "arguments have arithmetic: name those that other code gets in static_argnames"
+                "then: use wg.asarray. Floats among the arguments have arithmetic: name those that "
+                "other code gets in static_argnames"
             ) from error
         if found.tracked and not exports:
             raise GraphError(
