@@ -17,6 +17,7 @@ from wengert.compiler.binding import MISS, Failed
 from wengert.compiler.calls import Arguments, Call, signature_of
 from wengert.compiler.capture.errors import CompileError, GraphError, TraceError, several
 from wengert.compiler.capture.lines import described, line_that_raised, raised_by_user
+from wengert.compiler.capture.trace import PATIENCE
 from wengert.compiler.capture.traced import Traced, current
 from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.changes import BEGUN, Before, BegunError, DrawError
@@ -37,8 +38,6 @@ __all__ = ["Compiled", "Options", "eagerly"]
 
 #: Held by the one thread that looks at a function's state, records or checks, or runs it eagerly.
 _lock = threading.RLock()
-#: Seconds for which a thread waits for it, before it runs the function itself.
-PATIENCE = 10.0
 #: Whether compiled functions run as they are in this thread or task.
 _eager = ContextVar("wengert_eager", default=False)
 

@@ -37,7 +37,7 @@ def looped(
 ) -> tuple[list[Tensor], list[Tensor]] | None:
     """The last state and the stacked results of a scan; None if it is to be unrolled."""
     arrays: list[Any] = [x._array for x in (*state, *xs)]
-    if count == 1:  # its rules would run twice
+    if count == 1 or trace._operands is not None:  # within another's step it is unrolled
         return None
     if any(isinstance(x, Lifted) and getattr(x, "trace", None) is not trace for x in arrays):
         return None
@@ -191,15 +191,13 @@ class _Scan:
         while stack:
             if (node := stack.pop()) is not None and node.number not in nodes:
                 nodes[node.number] = node
-                found[node.number] = _above(node) if node.number >= self.since else []
+                found[node.number] = [*node.parents] if node.number >= self.since else []
                 stack += found[node.number]
         for number, parents in sorted(found.items()):
             led = [x for x in parents if x is not None and x.number in leading]
             if led or number in ends or number < self.since:
-                leading[number] = node = nodes[number]
-                if led and isinstance(node, Output) and (whole := node.parents[0]):
-                    leading[whole.number] = whole
-        return dict(sorted(leading.items()))
+                leading[number] = nodes[number]
+        return leading
 
     def _tape(self, t: int, known: dict[Any, Any], full: bool) -> list[Any]:
         """What this step records of what the step ``t`` tracks, in a form that equals another's."""
@@ -235,15 +233,6 @@ class _Scan:
         every = set[int]().union(*each)
         steps = zip(reversed(range(hi)), each, strict=True)
         return all(self._visited(t, x).keys() == self._visited(t, every).keys() for t, x in steps)
-
-    def above(self, i: int) -> set[int]:
-        """The positions of what a result depends on: of initial states, members, and others."""
-        each, states = self.reached([i], 0, self.count)
-        steps = zip(reversed(range(self.count)), each, strict=True)
-        found = set[int]().union(*[self._visited(t, x) for t, x in steps])
-        members = {i for i, x in self.entries.items() if i >= self.n and x.number in found}
-        outer = {i for i, x in enumerate(self.outer, len(self.given)) if x in found}
-        return states | members | outer
 
     def _visited(self, t: int, roots: set[int]) -> dict[int, Node]:
         """`_leading`, found once."""
@@ -343,7 +332,7 @@ class _Scan:
 class _LoopNode(Several):
     """A scan on the tape, whose rule is a loop."""
 
-    __slots__ = ("depends",)
+    __slots__ = ()
 
     operation = "scan"
 
@@ -351,7 +340,6 @@ class _LoopNode(Several):
         parents = (*[x._node for x in scan.given], *scan.outer.values())
         kinds = tuple([x.shape for x in found]), tuple([x.dtype for x in found])
         super().__init__(parents, (scan, found), *kinds)
-        self.depends = dict[int, set[int]]()
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         scan, found = self.values()
@@ -415,16 +403,6 @@ class _LoopNode(Several):
         return states
 
 
-def _above(node: Any) -> list[Node | None]:
-    """The parents of a node; of a loop's result only those on which it depends."""
-    loop = node.parents[0] if isinstance(node, Output) else None
-    if not isinstance(loop, _LoopNode):
-        return [*node.parents]
-    if node.index not in loop.depends:
-        loop.depends[node.index] = loop.values()[0].above(node.index)
-    return [loop.parents[i] for i in loop.depends[node.index]]
-
-
 def _calls(steps: Iterable[Instruction], known: dict[Any, Any]) -> list[Any]:
     """Instructions in a form that equals that of others; ``known`` gets their results."""
     found = list[Any]()
@@ -441,14 +419,6 @@ def _form(x: Any, known: dict[Any, Any]) -> Any:
         x = x.value
     if isinstance(x, Value | Node):
         return known.get(x if isinstance(x, Value) else x.number, x)
-    if isinstance(x, _Scan):
-        return _form(x.form, known)
-    if isinstance(x, Loop):
-        body = x.body
-        inside = known | {y: _form(z, known) for y, z in body.constants.items()}
-        inside |= {y: ("input", i) for i, y in enumerate(body.inputs)}
-        calls = _calls(body.instructions, inside)
-        return [calls, _form([x.carried, x.rows, x.count, x.reverse, body.outputs], inside)]
     if isinstance(x, dict):
         return {k: _form(y, known) for k, y in x.items()}
     if isinstance(x, tuple | list):

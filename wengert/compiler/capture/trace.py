@@ -49,12 +49,12 @@ from wengert.tape.observers import observing
 from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.promotion import common_dtype, number_type
 
-__all__ = ["Trace", "copied", "is_draw", "is_exchange", "is_mask"]
+__all__ = ["PATIENCE", "Trace", "copied", "is_draw", "is_exchange", "is_mask"]
 
 #: Functions of an array's shape and dtype, by the function of a shape and dtype that equals it.
 _LIKE = {name + "_like": name for name in ("empty", "full", "ones", "zeros")}
 
-#: Seconds for which another thread waits for the end of a recording whose values it has met.
+#: Seconds for which a thread waits for the end of another's recording.
 PATIENCE = 10.0
 _SEQUENCES = (tuple, list)
 _NO_PARAMETERS: Mapping[str, Any] = {}
