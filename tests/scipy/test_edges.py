@@ -505,6 +505,8 @@ def test_arguments_that_do_not_fit_are_errors() -> None:
         rate = lambda t, y: 1j * p * y
         with pytest.raises(TypeError, match="complex y0"):
             integrate.solve_ivp(rate, (0, 1), [1.0], method)
+    with pytest.raises(TypeError, match="positional"):
+        linalg.qr(matrix, False)
     with pytest.raises(ValueError, match=r"a\[0\]"):
         signal.lfilter([1.0], tensor([0.0, 1.0]), [1.0, 2.0])
     for mean, cov in ((1, 2), (3, 2), (2, 3)):
@@ -520,3 +522,29 @@ def test_normal_densities_have_scipys_shapes(shape: Any) -> None:
     expected = scipy.stats.multivariate_normal.logpdf(np.zeros(shape), [0.0, 1.0])
     assert found.shape == np.shape(expected)
     assert found.numpy() == pytest.approx(expected)
+
+
+@pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize("program", [
+    lambda y: interpolate.CubicSpline([0, 1, 2], [y[0], 4.0, y[1]])([1.5, 0.2]),
+    lambda y: interpolate.CubicSpline([0, 1, 2, 3], [0.0, 1.0, 4.0, 8.0])([y[0], 1.2]),
+    lambda y: interpolate.interp1d([0, 1, 2], [y[0], 4.0, y[1]])([1.5, 0.2]),
+    lambda y: interpolate.interp1d([0, 1, y[1]], [0.0, 1.0, 4.0])(y[0]),
+    lambda y: linalg.lu_factor(wg.stack([y, y[::-1]]))[0],
+    lambda y: stats.multivariate_normal.logpdf([0.1, 0.2], y, 2.0),
+    lambda y: stats.multivariate_normal.logpdf([0.1, 0.2], None, y[0]),
+])  # fmt: skip
+def test_tensors_of_all_libraries_beside_lists(program: Any) -> None:
+    place, f = tensor([0.75, 2.5]), lambda y: wg.sum(program(y))
+    steps = [(f(place + tensor(h)) - f(place - tensor(h))).item() / 2e-6 for h in 1e-6 * np.eye(2)]
+    assert wg.grad(f)(place).numpy() == pytest.approx(steps, rel=1e-6, abs=1e-8)
+
+
+@pytest.mark.parametrize("times", [[0, 0.5, 0.5, 1], [0, 0, 1, 1], [1, 0.5, 0, 0]])
+def test_odeint_at_times_that_come_again(times: Any) -> None:
+    program = lambda p: integrate.odeint(lambda y, t: -p * y, [1.0], times, rtol=1e-9, atol=1e-9)
+    found, since = wg.jacobian(program)(tensor(P)).numpy(), np.array(times) - times[0]
+    assert found[:, 0] == pytest.approx(-since * np.exp(-P * since), rel=1e-6)
+    tracked = tensor(times).requires_grad_()
+    with pytest.raises(ValueError, match="sorted"):
+        integrate.odeint(lambda y, t: -y, [1.0], tracked)

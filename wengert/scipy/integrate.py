@@ -236,7 +236,10 @@ def odeint(func: Any, y0: Any, t: Any, *args: Any, **options: Any) -> Any:
         limits: dict[str, Any] = {key: known.get(key) or 1.49012e-8 for key in ("rtol", "atol")}
         limits |= {"max_step": known.get("hmax") or np.inf, "args": more}
         kind = "Radau" if 2 in info["mused"] else "DOP853"
-        y = wg.matrix_transpose(solve_ivp(rates, (t[0], t[-1]), y0, kind, t, True, **limits).y)
+        new = np.append(True, np.diff(known["t"]) != 0)  # times may come again
+        at = t if tracked(t) else known["t"][new]
+        y = solve_ivp(rates, (t[0], t[-1]), y0, kind, at, True, **limits).y
+        y = wg.matrix_transpose(y)[slice(None) if tracked(t) else np.cumsum(new) - 1]
     return (y, info) if told else y
 
 
