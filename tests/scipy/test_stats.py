@@ -414,3 +414,15 @@ def test_slopes_of_logarithms_at_ends_are_limits(function: Any, place: float, sl
     for expected in slopes:
         function = wg.grad(function)
         assert float(function(tensor(place))) == pytest.approx(expected, nan_ok=True)
+
+
+@pytest.mark.parametrize("name", ["logpdf", "logcdf", "logsf"])
+@pytest.mark.parametrize("law", ["norm", "expon", "gamma"])
+def test_hessians_of_logarithms(law: str, name: str) -> None:
+    shapes = SHAPES.get(law, ())
+    f = lambda p: getattr(getattr(stats, law), name)(p[0], *shapes, p[1], p[2])
+    place, steps = tensor([1.25, 0.5, 2.0]), 1e-5 * np.eye(3)
+    slopes = [wg.grad(f)(place + tensor(h)) - wg.grad(f)(place - tensor(h)) for h in steps]
+    expected = wg.stack(slopes).numpy() / 2e-5
+    for hessian in (wg.hessian(f), wg.func.jacfwd(wg.func.jacrev(f))):
+        assert hessian(place).numpy() == pytest.approx(expected, rel=1e-7, abs=1e-8)

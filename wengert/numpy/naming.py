@@ -75,15 +75,25 @@ def _join(x: Any, name: str = "") -> Any:
 
 def transpose(x: Any, axes: Any = None) -> Any:
     """All axes in reverse, unless told otherwise."""
-    if axes is None and (n := x._array.ndim) == 2:
-        return wg.matrix_transpose(x)
-    return wg.permute_dims(x, tuple(range(n - 1, -1, -1)) if axes is None else axes)
+    return wg.permute_dims(x, tuple(range(x.ndim - 1, -1, -1)) if axes is None else axes)
 
 
-def _dot(x: Any, y: Any) -> Any:
-    if type(y) is Tensor and x._array.ndim + y._array.ndim < 5:  # where the two are the same
-        return wg.matmul(x, y)
-    raise TypeError
+def _at_once(call: Any, name: str, transposed: Any = wg.matrix_transpose) -> Any:
+    """A function before which matrices are transposed, or products of two arrays formed."""
+
+    def of_one(a: Any, *more: Any, **named: Any) -> Any:
+        if type(a) is Tensor and a._array.ndim == 2 and not more and not named:
+            return transposed(a)
+        return call(a, *more, **named)
+
+    def of_two(a: Any, b: Any, *more: Any, **named: Any) -> Any:
+        if type(a) is type(b) is Tensor and not more and not named:
+            if a._array.ndim + b._array.ndim < 5:  # where the two are the same
+                return product(a, b)
+        return call(a, b, *more, **named)
+
+    product = wg.matmul
+    return of_one if name == "transpose" else of_two if name == "dot" else call
 
 
 _SAME = "broadcast_to clip diff einsum moveaxis reshape roll stack take where"
@@ -95,7 +105,6 @@ _OTHERS: dict[str, Any] = {
     **{name: getattr(wg, name) for name in _SAME.split()},
     **{f"linalg.{name}": getattr(wg.linalg, name) for name in ("det", "inv", "solve")},
     "concatenate": wg.concat,
-    "dot": _dot,
     "linalg.norm": wg.linalg.vector_norm,
     "hstack": lambda arrays: wg.concat(arrays, axis=int(arrays[0]._array.ndim != 1)),
     "ravel": lambda x: wg.reshape(x, (-1,)),
@@ -152,6 +161,7 @@ def door(label: str, theirs: Callable[..., Any], ours: Callable[..., Any]) -> Ca
         keywords = {name: _join(x, name) for name, x in keywords.items()}
         return call_counterpart(label, ours, (*given, *args[len(given) :]), keywords, out)
 
+    call = wraps(theirs)(_at_once(call, name))
     call.__module__ = __name__
     return call
 

@@ -217,7 +217,7 @@ def _edge(xp: Any, g: Any, given: Any, out: Any, low: float, index: int) -> Any:
     _, x, *_, loc, scale = given
     slope = xp.where(((x - loc) / scale == low) == (index == 1), -out, out)
     slope = slope if index in (1, len(given) - 2) else math.nan + 0 * loc
-    return g * xp.where((g != 0) & (index > 0), slope, 0)
+    return g * xp.where((g != 0) & xp.isinf(out) & (index > 0), slope, 0)
 
 
 _facts: Any = {"elementwise": True, "composite": lambda xp, *given, low: given[0]}
@@ -303,8 +303,8 @@ def _by(xp: Any, g: Any, given: Any, out: Any, family: str, method: str, index: 
         ends = xp.isinf(out) & _place(xp, law, *given)[3]
         places = xp.where(ends, given[-2] + given[-1] / 2, given[0]), *given[1:]
         found = sign * _slope(xp, law, index, xp.where(fine, out, 0), *places)
-        edge = _edge(xp, g, (out, *given), out, law.low, index + 1)
-        return xp.where(ends, edge, g * xp.where(fine, found, 0))
+        edge = _edge(xp, g, (out, *given), xp.where(ends, out, 0), law.low, index + 1)
+        return edge + g * xp.where(fine, found, 0)
     log, at = _density(xp, law, out, *given[1:]), index - len(given) + 2
     if index == 0:
         none = xp.isinf(log) | (method == "rvs")
