@@ -130,8 +130,8 @@ CONTINUOUS: dict[str, Law] = {
 }
 
 
-def _mass(log: Form, slopes: Form, pmf: Form, shapes: str, valid: Form, **more: Any) -> Law:
-    return Law(log, slopes, 0.0, shapes=shapes, valid=valid, pmf=pmf, **more)
+def _mass(shapes: str, log: Form, pmf: Form, valid: Form, **more: Any) -> Law:
+    return Law(log, low=0.0, shapes=shapes, valid=valid, pmf=pmf, **more)
 
 
 def _binomial(xp: Any, k: Any, n: Any, p: Any) -> Any:
@@ -144,45 +144,33 @@ def _negative_binomial(xp: Any, k: Any, n: Any, p: Any) -> Any:
     return ways + xp.xlogy(n, p) + xp.xlog1py(k, -p)
 
 
-def _binomial_slopes(xp: Any, k: Any, n: Any, p: Any) -> list[Any]:
-    rest = xp.where(k < n, n - k, 1)
-    return [-beta_slope(xp, k + 1, rest, p, False), -beta_density(xp, k + 1, rest, p)]
-
-
-def _negative_binomial_slopes(xp: Any, k: Any, n: Any, p: Any) -> list[Any]:
-    return [beta_slope(xp, n, k + 1, p, True), beta_density(xp, n, k + 1, p)]
-
-
 DISCRETE: dict[str, Law] = {
     "bernoulli": _mass(
-        lambda xp, k, p: xp.xlogy(k, p) + xp.xlog1py(1 - k, -p),
-        lambda xp, k, p: [0 * p - 1],
-        lambda xp, k, p: xp.scipy_powers(p, k, 1 - k, finite=True),
         "p",
+        lambda xp, k, p: xp.xlogy(k, p) + xp.xlog1py(1 - k, -p),
+        lambda xp, k, p: xp.scipy_powers(p, k, 1 - k, finite=True),
         lambda p: [p >= 0, p <= 1],
         high=lambda p: 1.0,
     ),
     "binom": _mass(
-        _binomial,
-        _binomial_slopes,
-        lambda xp, k, n, p: beta_density(xp, k + 1, n - k + 1, p) / (n + 1),
         "n p",
+        _binomial,
+        lambda xp, k, n, p: beta_density(xp, k + 1, n - k + 1, p) / (n + 1),
         lambda n, p: [n >= 0, n % 1 == 0, p >= 0, p <= 1],
         high=lambda n, p: n,
     ),
     "nbinom": _mass(
-        _negative_binomial,
-        _negative_binomial_slopes,
-        lambda xp, k, n, p: beta_density(xp, n, k + 1, p) * p / (n + k),
         "n p",
+        _negative_binomial,
+        lambda xp, k, n, p: beta_density(xp, n, k + 1, p) * p / (n + k),
         lambda n, p: [n > 0, p > 0, p <= 1],
     ),
     "poisson": _mass(
-        lambda xp, k, mu: xp.xlogy(k, mu) - xp.gammaln(k + 1) - mu,
-        lambda xp, k, mu: [-gamma_density(xp, k + 1, mu)],
-        lambda xp, k, mu: gamma_density(xp, k + 1, mu),
         "mu",
+        lambda xp, k, mu: xp.xlogy(k, mu) - xp.gammaln(k + 1) - mu,
+        lambda xp, k, mu: gamma_density(xp, k + 1, mu),
         lambda mu: [mu >= 0],
+        slopes=lambda xp, k, mu: [-gamma_density(xp, k + 1, mu)],
     ),
 }
 
@@ -280,7 +268,7 @@ def _slope(xp: Any, law: Law, at: int, log: Any, x: Any, *rest: Any) -> Any:
         shapes, _, y, inside, _ = _place(xp, law, x, *rest)
         slope: Any = law.slopes(xp, y, *shapes)[at - 1]
         slope, power = slope if isinstance(slope, tuple) else (slope, 0)
-        return xp.where(inside & (y < law.high(*shapes)), slope, 0) * xp.exp(power - log)
+        return xp.where(inside, slope, 0) * xp.exp(power - log)
     if law.pmf is not None:
         return 0 * x
     density = _height(xp, law, log, x, *rest)
@@ -404,7 +392,7 @@ def _univariate(name: str) -> dict[str, Callable[..., Any]]:
 
     if law.pmf:
         own = {"logpmf": method("k", None), "pmf": method("k", law.pmf)}
-        return own | {key: method("k", key) for key in ("cdf", "sf")}
+        return own | {key: method("k", key) for key in ("cdf", "sf") if name == "poisson"}
     found = {key: method("x", key) for key in ("cdf", "logcdf", "logsf", "sf")}
     found |= {key: method("q", key) for key in ("isf", "ppf")}
     return found | {"logpdf": method("x", None), "pdf": method("x", _height), "rvs": draw}
