@@ -9,7 +9,7 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,16 +42,13 @@ __all__ = ["MISS", "Binding", "Failed"]
 MISS: Any = type("Miss", (), {"__repr__": lambda self: "MISS"})()
 
 
-class Failed:
+class Failed(NamedTuple):
     """Returned by a call that has changed nothing.
 
     Its program has raised an error, or runs at present in another thread's or handler's call.
     """
 
-    __slots__ = ("error",)
-
-    def __init__(self, error: Exception | None) -> None:
-        self.error = error
+    error: Exception | None
 
 
 _MISSED = "ArithmeticError, AttributeError, LookupError, TypeError, ValueError"

@@ -20,7 +20,7 @@ from wengert.compiler.capture.lines import described, line_that_raised, raised_b
 from wengert.compiler.capture.trace import PATIENCE
 from wengert.compiler.capture.traced import Traced, current
 from wengert.compiler.capture.traced_number import TracedNumber
-from wengert.compiler.changes import BEGUN, Before, BegunError, DrawError
+from wengert.compiler.changes import Before, BegunError, DrawError
 from wengert.compiler.checking import check
 from wengert.compiler.emission.exported import ExportedProgram
 from wengert.compiler.recording import record
@@ -356,7 +356,7 @@ class Compiled(Generic[P, R]):
         try:
             if state.starting and not self._begun:
                 self._begun = True
-                raise BegunError(BEGUN)
+                raise BegunError
             trace = self._record(call, state, signature, why)
             if trace() is not None:
                 gc.collect()
@@ -371,7 +371,7 @@ class Compiled(Generic[P, R]):
                     "closure, where a replay would not put it; return it"
                 )
         except BegunError as error:
-            self.report.note(str(error))
+            self.report.note(str(error) or "a call that begins what an optimizer keeps ran eagerly")
         return self.eagerly(*call.args, **call.kwargs)
 
     def _refuse(self, call: Call, why: str) -> None:

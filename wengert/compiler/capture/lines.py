@@ -2,10 +2,10 @@
 
 import linecache
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import takewhile
 from pathlib import Path
-from traceback import walk_tb
+from traceback import walk_stack, walk_tb
 from types import FrameType
 from typing import Any
 
@@ -13,7 +13,6 @@ from wengert.compiler.owners import of_user
 from wengert.compiler.program import Line
 
 __all__ = [
-    "callers",
     "described",
     "line_that_raised",
     "raised_by_user",
@@ -59,19 +58,11 @@ def running_line(adjoint: Callable[[Any], Line | None] = lambda node: None) -> L
     return None
 
 
-def callers(frame: FrameType | None) -> Iterator[FrameType]:
-    """A frame and its callers, innermost first."""
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
-
-
 def user_line() -> str:
     """The user's line that runs now, for an error."""
-    frame = next(filter(_of_user, callers(sys._getframe(1))), None)
-    return (
-        "wg.compile" if frame is None else described(Line(frame.f_code.co_filename, frame.f_lineno))
-    )
+    frames = (frame for frame, _ in walk_stack(sys._getframe(1)) if _of_user(frame))
+    frame = next(frames, None)
+    return described(Line(frame.f_code.co_filename, frame.f_lineno)) if frame else "wg.compile"
 
 
 def _of_user(frame: FrameType) -> bool:
@@ -87,8 +78,8 @@ def described(line: Line) -> str:
 
 def reader() -> str:
     """The method of a Tensor that reads values."""
-    own = takewhile(lambda frame: not _of_user(frame), callers(sys._getframe(1)))
-    asked = [x.f_code.co_name for x in own if x.f_globals["__name__"] == "wengert.tape.tensor"]
+    own = takewhile(lambda each: not _of_user(each[0]), walk_stack(sys._getframe(1)))
+    asked = [x.f_code.co_name for x, _ in own if x.f_globals["__name__"] == "wengert.tape.tensor"]
     return asked[-1] if asked else "values"
 
 

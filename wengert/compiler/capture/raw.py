@@ -18,6 +18,7 @@ from wengert.compiler.capture.traced import Traced, traced
 from wengert.compiler.capture.traced_number import plain
 from wengert.compiler.owners import package_of
 from wengert.compiler.passes.forms import COPY, Method, getter
+from wengert.func.trees import tree_leaves
 from wengert.ops.operators import BINARY, EQUALITY, ORDER, UNARY
 from wengert.tape.aliases import overlap
 from wengert.tape.tensor import Tensor
@@ -26,8 +27,6 @@ __all__ = ["RawArray", "check_class", "shared"]
 
 #: Attributes that depend on shape, dtype and device alone.
 _STATIC: Final = frozenset({"itemsize", "nbytes", "ndim", "sharding", "size"})
-#: NumPy's own array classes.
-_NUMPYS: Final = (np.ndarray, np.memmap)
 
 
 class RawArray(Traced):
@@ -76,7 +75,7 @@ class RawArray(Traced):
         return len(self.inner)
 
     def __getitem__(self, key: Any) -> "RawArray":
-        if any(map(is_mask, key if isinstance(key, tuple) else (key,))):
+        if any(map(is_mask, tree_leaves(key))):
             raise _refused("a mask chooses elements of a raw array")
         return self.call("getitem", operator.getitem, self, plain(key))
 
@@ -146,7 +145,7 @@ Traced.in_kind = _in_kind  # type: ignore[assignment,method-assign]
 def check_class(x: Any, name: str) -> None:
     """Raise if an array's class is a subclass of `numpy.ndarray`, which can't be traced."""
     kind = type(x)
-    if kind not in _NUMPYS and issubclass(kind, np.ndarray):
+    if kind not in (np.ndarray, np.memmap) and issubclass(kind, np.ndarray):
         raise TraceError(
             f"{name} is a {kind.__module__}.{kind.__qualname__}, a subclass of numpy.ndarray, "
             "which can't be traced: pass np.asarray(x) instead"
