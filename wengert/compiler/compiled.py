@@ -341,9 +341,6 @@ class Compiled(Generic[P, R]):
             self._refuse(call, why)
             return answer
         replay.left = None if self._options.check is None else self._options.check - 1
-        if replay.buffered:  # a trial is what later calls run
-            replay.keep(call, replay.trial)
-            self._calls = [*(replay.calls if replay.layout.plain else ()), *self._calls]
         return answer
 
     def _drop(self, replay: Replay) -> None:

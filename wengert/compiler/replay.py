@@ -131,22 +131,19 @@ class Replay:
 
     def bind(self, call: Call, state: State) -> Callable[..., Any]:
         """Bind the program to a state for the next calls."""
-        return self.keep(call, self._bound(call.leaves, state, self._function))
-
-    def keep(self, call: Call, run: Callable[..., Any]) -> Callable[..., Any]:
-        """Keep a bound program for the next calls."""
         self.given(call.leaves)
         self.used = _now()
+        run = self._bound(call.leaves, state, self._function)
         run = run if self.left is None else self._counted(run)
         self.calls = [run, *self.calls[:1]]
         return run
 
     def tried(self, call: Call, state: State) -> Any:
         """Run the program by plain calls, for a check."""
+        self.given(call.leaves)
         self.used = _now()
         function = self._function if self.buffered else self.emitted.function
-        self.trial = self._bound(call.leaves, state, function)
-        return self.trial(*call.leaves)
+        return self._bound(call.leaves, state, function)(*call.leaves)
 
     def _bound(self, leaves: Sequence[Any], state: State, step: Function) -> Callable[..., Any]:
         alone = len(self.program.inputs) > len(self.recording.refs)

@@ -5,7 +5,9 @@ that it is a method of. It follows functions and methods of the user's that it m
 way, and gives the inputs of programs, and the plain values that calls compare.
 """
 
+import builtins
 import copyreg
+import dis
 import functools
 import re
 import sys
@@ -14,7 +16,6 @@ import weakref
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable
 from enum import Enum
-from opcode import opmap
 from typing import Any
 
 import numpy as np
@@ -286,9 +287,11 @@ class _Walk:
         elif isinstance(x, types.ModuleType):
             self.fact(name, Identity(x))
             if of_user(x.__name__):
-                public = [key for key in vars(x) if not key.startswith("__")]
-                named = public if self.every else self.names
-                self.named(vars(x), name + ".", [*named, "__getattr__"])
+                named = {*self.names}
+                if self.every:  # also by a name that the code computes
+                    named = {key for key in vars(x) if not key.startswith("__")}
+                    self.state.sizes.append((vars(x), [*vars(x)], name))
+                self.named(vars(x), name + ".", {*named, "__getattr__"})
         elif isinstance(x, type):
             self.fact(name, Identity(x))
             self.cls(x, name)
@@ -343,10 +346,12 @@ class _Walk:
             self.names.update(names)
             self.state.held.append((Place(x, "__code__", f"{name}.__code__", "attr"), code))
             self.named(space, "", names)
+            for key in _operands(code, "LOAD_GLOBAL") - space.keys() - vars(builtins).keys():
+                self.state.held.append((Place(space, key, key), Missing))
             package = str(space.get("__package__") or "").split(".")
             above = [".".join(package[:i]) for i in range(1, len(package) + 1)]
             # Imported in the function, perhaps from a package above it.
-            for key in sorted(names) if _imports(code) else ():
+            for key in sorted(names) if _operands(code, "IMPORT_NAME") else ():
                 for module in (key, *[f"{each}.{key}".rstrip(".") for each in above]):
                     if module in sys.modules and of_user(module):
                         self.visit(sys.modules[module], None, module)
@@ -506,10 +511,11 @@ def _generated(x: Any) -> bool:
 
 
 @functools.cache
-def _imports(code: types.CodeType) -> bool:
-    """Whether a function's code, or a function within it, imports something."""
-    inner = any(_imports(x) for x in code.co_consts if isinstance(x, types.CodeType))
-    return inner or opmap["IMPORT_NAME"] in code.co_code[::2]
+def _operands(code: types.CodeType, operation: str) -> frozenset[str]:
+    """What an operation of a function's code, or of a function within it, is about."""
+    inner = [_operands(x, operation) for x in code.co_consts if isinstance(x, types.CodeType)]
+    own = [x.argval for x in dis.get_instructions(code) if x.opname == operation]
+    return frozenset(own).union(*inner)
 
 
 @functools.cache

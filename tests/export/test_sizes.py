@@ -49,7 +49,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_has_no_formula_is_an_error(tmp_path: Path, name: str) -> None:
     function, what = REFUSED[name]
-    told = rf"^test_lengths.py, line \d+ \(.*\): .*{what}.* batch_axes=None"
+    told = rf"^test_sizes.py, line \d+ \(.*\): .*{what}.* batch_axes=None"
     with pytest.raises(ExportError, match=told):
         onnx(function, wg.asarray(example(7)), tmp_path / "m")
     assert not (tmp_path / "m").exists()
