@@ -367,8 +367,8 @@ class Compiled(Generic[P, R]):
                     "a Tensor or a number of the compiled function escapes into an object or a "
                     "closure, where a replay would not put it; return it"
                 )
-        except BegunError as error:
-            self.report.note(str(error) or "a call that begins what an optimizer keeps ran eagerly")
+        except BegunError as why:
+            self.report.note(str(why) or "a call that begins what an optimizer keeps ran as it is")
         return self.eagerly(*call.args, **call.kwargs)
 
     def _refuse(self, call: Call, why: str) -> None:
