@@ -13,7 +13,7 @@ from wengert.compiler.owners import of_user
 from wengert.compiler.program import Line
 
 __all__ = [
-    "described",
+    "describe",
     "line_that_raised",
     "raised_by_user",
     "reader",
@@ -62,14 +62,14 @@ def user_line() -> str:
     """The user's line that runs now, for an error."""
     frames = (frame for frame, _ in walk_stack(sys._getframe(1)) if _of_user(frame))
     frame = next(frames, None)
-    return described(Line(frame.f_code.co_filename, frame.f_lineno)) if frame else "wg.compile"
+    return describe(Line(frame.f_code.co_filename, frame.f_lineno)) if frame else "wg.compile"
 
 
 def _of_user(frame: FrameType) -> bool:
     return of_user(str(frame.f_globals.get("__name__")))
 
 
-def described(line: Line) -> str:
+def describe(line: Line) -> str:
     """A line as an error names it: file, number, text."""
     text = linecache.getline(line.file, line.number).strip()
     where = f"{Path(line.file).name}, line {line.number}"
@@ -91,4 +91,4 @@ def raised_by_user(error: BaseException) -> bool:
 def line_that_raised(error: BaseException) -> str:
     """The user's line in which an error was raised."""
     found = [(x.f_code.co_filename, n) for x, n in walk_tb(error.__traceback__) if _of_user(x)]
-    return described(Line(*found[-1])) if found else "wg.compile"
+    return describe(Line(*found[-1])) if found else "wg.compile"
