@@ -106,7 +106,7 @@ def record(
         moved = _move(state, leaves, backend)
         args, _ = call.layout.structure.unflatten(moved)
         try:
-            ready = strict.recorded(args)
+            ready = strict.record_call(args)
         except TypeError as error:
             _, lacks, dtype = str(error).partition("array_api_strict has no data type ")
             if not lacks:
@@ -117,7 +117,7 @@ def record(
                 f"{strict.report.name} makes state in its first call, such as gradients, or what "
                 "an optimizer keeps: call it once before you export it"
             )
-        return strict.exported()
+        return strict.export()
 
 
 def _no_such(dtype: str, where: str = "") -> TypeError:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert.compiler.capture.lines import described
+from wengert.compiler.capture.lines import describe
 from wengert.compiler.emission.exported import ExportedProgram
 from wengert.compiler.program import Instruction, Line, Value
 from wengert.export.errors import ExportError
@@ -215,7 +215,7 @@ def _line(numbers: Sequence[float], sizes: Sequence[int]) -> tuple[float, float]
 
 def _differ(what: str, line: Line | None) -> ExportError:
     """The error for a dependence on the batch size without a formula."""
-    where = "" if line is None else f"{described(line)}: "
+    where = "" if line is None else f"{describe(line)}: "
     return ExportError(
         f"{where}{what} depends on the batch size in a way that no formula is known for; give "
         "batch_axes=None for a model of one batch size"
