@@ -31,7 +31,7 @@ from wengert.compiler.state import (
     same,
 )
 from wengert.ops.data_type import get_default_dtype
-from wengert.tape.grad_mode import is_inference_mode_enabled, recording
+from wengert.tape.grad_mode import recording
 from wengert.tape.hooks import has_hooks
 from wengert.tape.observers import observing
 from wengert.tape.tensor import Tensor, untracked, with_node
@@ -85,7 +85,6 @@ class Binding:
             ALONE: [None],
             "default_dtype": get_default_dtype,
             "running": running,
-            "inference": is_inference_mode_enabled,
             "is_not": operator.is_not,
             "made": np.zeros,
             "math": math,
@@ -176,10 +175,9 @@ class Binding:
             self._check(f"{at} is not {bound} and not same({at}, {bound})")
 
     def _modes(self) -> None:
-        tracked, inference = self._signature["the recording mode"]
         default = self._signature["where new arrays are made"][2]
         self._check("observing")  # an observer needs eager operations
-        self._check(f"recording() is not {tracked} or inference() is not {inference}")
+        self._check(f"recording() is not {self._bind(recording())}")
         self._check(f"selection() is not {self._bind(selection())}")
         self._check(f"default_dtype() is not {self._bind(default)}")
 
@@ -288,12 +286,13 @@ class Binding:
 
     def _sizes(self) -> None:
         """Compare lengths and keys of containers."""
-        for x, size, _ in self._state.sizes:
-            now = self._bind(x)
-            self._check(f"len({now}) != {size if type(size) is int else len(size)}")
+        sizes = self._state.sizes
+        lengths = self._bind([len(x) for x, _, _ in sizes])
+        self._check(f"[*map(len, {self._bind([x for x, _, _ in sizes])})] != {lengths}")
+        for x, size, _ in sizes:
             if type(size) is not int and size:
-                moved = f"any(map(is_not, {now}, {self._bind([*x])}))"
-                self._check(f"{moved} and not same_keys({now}, {self._bind(size)})")
+                moved = f"any(map(is_not, {self._bind(x)}, {self._bind([*x])}))"
+                self._check(f"{moved} and not same_keys({self._bind(x)}, {self._bind(size)})")
 
     def _of_tensors(self) -> None:
         state, signature = self._state, self._signature
@@ -301,8 +300,8 @@ class Binding:
             kind, node = signature["a Tensor of the state"][i], at.tensor._node
             self._checks.append(f"r_t{i} = t{i}._array")
             self._kept(f"r_t{i}", f"last{i}", at.tensor._array, kind[:5])
-            now, kind_now = f"t{i}._node", self._bind(type(node))
-            self._check(f"{now} is not {self._bind(node)} or type({now}) is not {kind_now}")
+            now, kind_now = self._bind(node), self._bind(type(node))
+            self._check(f"t{i}._node is not {now} or type({now}) is not {kind_now}")
         for tensor, there in zip(self._tensors, self._found.grads, strict=True):
             self._check(f"{tensor}._grad is {'' if there else 'not '}None")
         self._gradients()

@@ -26,7 +26,7 @@ from wengert.tape.grad_mode import recording, set_recording
 from wengert.tape.hooks import Hooked, has_hooks
 from wengert.tape.tensor import Tensor
 
-__all__ = ["CONTAINERS", "Before", "BegunError", "DrawError", "changed"]
+__all__ = ["BEGUN", "CONTAINERS", "Before", "BegunError", "DrawError", "changed"]
 
 #: Containers whose items are put back.
 CONTAINERS = (list, deque, dict, OrderedDict, defaultdict)
@@ -37,7 +37,10 @@ class DrawError(TraceError):
 
 
 class BegunError(Exception):
-    """An optimiser begins to keep something during a call, which so is none to record."""
+    """A call is none to record, as that in which an optimiser begins to keep something."""
+
+
+BEGUN = "a call that begins what an optimizer keeps ran as it is"
 
 
 class Held(NamedTuple):
@@ -70,7 +73,7 @@ class Before:
         for x, size, name in state.sizes:
             before = size if type(size) is int else len(size)
             if id(x) in state.growing and len(x) > before:
-                raise BegunError
+                raise BegunError(BEGUN)
             if len(x) != before:
                 raise TraceError(
                     f"the compiled function changes the length of {name} from {before} to "

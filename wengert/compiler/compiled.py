@@ -4,6 +4,7 @@ import functools
 import gc
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -16,9 +17,10 @@ from wengert.compiler.binding import MISS, Failed
 from wengert.compiler.calls import Arguments, Call, signature_of
 from wengert.compiler.capture.errors import CompileError, GraphError, TraceError, several
 from wengert.compiler.capture.lines import described, line_that_raised, raised_by_user
+from wengert.compiler.capture.trace import PATIENCE
 from wengert.compiler.capture.traced import Traced, current
 from wengert.compiler.capture.traced_number import TracedNumber
-from wengert.compiler.changes import Before, BegunError, DrawError
+from wengert.compiler.changes import BEGUN, Before, BegunError, DrawError
 from wengert.compiler.checking import check
 from wengert.compiler.emission.exported import ExportedProgram
 from wengert.compiler.recording import record
@@ -36,8 +38,6 @@ __all__ = ["Compiled", "Options", "eagerly"]
 
 #: Held by the one thread that looks at a function's state, records or checks, or runs it eagerly.
 _lock = threading.RLock()
-#: Seconds for which a thread waits for it, before it runs the function itself.
-PATIENCE = 10.0
 #: Whether compiled functions run as they are in this thread or task.
 _eager = ContextVar("wengert_eager", default=False)
 
@@ -353,18 +353,22 @@ class Compiled(Generic[P, R]):
         try:
             if state.starting and not self._begun:
                 self._begun = True
-                raise BegunError
+                raise BegunError(BEGUN)
             trace = self._record(call, state, signature, why)
             if trace() is not None:
                 gc.collect()
+            if met := getattr(trace(), "met", False):
+                time.sleep(0.01)  # until another thread has raised its error
             if trace() is not None:
                 self._replays.pop()
+                if met:
+                    raise BegunError("another thread has met a Tensor of a recording that is lost")
                 raise TraceError(
                     "a Tensor or a number of the compiled function escapes into an object or a "
                     "closure, where a replay would not put it; return it"
                 )
-        except BegunError:
-            self.report.note("a call that begins what an optimizer keeps ran as it is")
+        except BegunError as error:
+            self.report.note(str(error))
         return self.eagerly(*call.args, **call.kwargs)
 
     def _refuse(self, call: Call, why: str) -> None:
@@ -396,8 +400,8 @@ class Compiled(Generic[P, R]):
             raise TraceError(
                 f"{line_that_raised(error)}: the compiled function raises {type(error).__name__} "
                 f"({error}) while it is recorded, and not as it is. NumPy arrays can't be written "
-                "then, and have no arithmetic: use wg.asarray. Floats among the "
-                "arguments have arithmetic: name those that other code gets in static_argnames"
+                "then: use wg.asarray. Floats among the arguments have arithmetic: name those that "
+                "other code gets in static_argnames"
             ) from error
         if found.tracked and not exports:
             raise GraphError(

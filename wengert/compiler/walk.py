@@ -59,6 +59,7 @@ _BY_NAME = frozenset({
     *("getattr", "setattr", "hasattr", "vars", "__dict__", "asdict", "dir", "attrgetter"),
     *("getattr_static", "getmembers", "getmembers_static", "methodcaller", "__getattribute__"),
     *("__getstate__", "__reduce__", "__reduce_ex__", "astuple", "dump", "dumps"),
+    *("format", "format_map", "vformat"),
 })  # fmt: skip
 #: Names by which code makes objects of the class of others.
 _MAKING = frozenset({"type", "__class__", "replace", "_replace", "copy", "deepcopy"})
@@ -124,7 +125,6 @@ class _Walk:
 
     def argument(self, x: Any, name: str) -> None:
         """Visit what a leaf of the arguments leads to; Tensors and arrays themselves are inputs."""
-        self.names.update(_fields_of(x))
         if isinstance(x, Tensor):
             self.follow(x, name)
         elif leads_on(x):
@@ -175,7 +175,6 @@ class _Walk:
                 self.state.held.append((place, x))
             if is_plain(x):
                 self.fact(name, Exact(x))
-                self.names.update(_fields_of(x))
             else:
                 self.object(x, name, numeric)
 
@@ -242,7 +241,6 @@ class _Walk:
             self.attributes(x, type(x), name)
         if is_plain(x) and not (numeric and place is not None):
             self.fact(name, Exact(x))
-            self.names.update(*map(_fields_of, x))
             if place is not None:
                 self.state.held.append((place, x))
             for i, part in enumerate(x):
@@ -267,6 +265,8 @@ class _Walk:
             return
         if isinstance(x, _EXTENDED) and class_of_user(kind):
             self.attributes(x, kind, name)
+        if isinstance(x, functools.cached_property):
+            self.names.add(x.attrname or "")
         if kind in _NAMED and not of_user(getattr(x, "__module__", None) or "builtins"):
             self.names.update({x.__name__} if kind in _READERS else {x.__name__} & _COUNTED)
         if kind is types.FunctionType:
@@ -526,13 +526,7 @@ def _names(code: types.CodeType | None) -> frozenset[str]:
     inner = [_names(x) for x in code.co_consts if isinstance(x, types.CodeType)]
     # Patterns name attributes in tuples.
     texts = [x for x in code.co_consts if type(x) is tuple and all(type(y) is str for y in x)]
-    return frozenset(code.co_names).union(*inner, *texts, *map(_fields_of, code.co_consts))
-
-
-def _fields_of(x: Any) -> set[str]:
-    """The attributes that a text names in fields such as {0.k}, if it is a format."""
-    fields = re.findall(r"{[^}!:]*", x) if type(x) is str else ()
-    return {name for field in fields for name in re.findall(r"\.(\w+)", field)}
+    return frozenset(code.co_names).union(*inner, *texts)
 
 
 def item_name(name: str, key: Any) -> str:

@@ -22,7 +22,7 @@ from wengert.compiler.program import Value
 from wengert.compiler.state import State
 from wengert.export.errors import ExportError
 from wengert.export.graph import NUMBERS, Graph
-from wengert.export.recording import array_in, preserving, record, resized
+from wengert.export.recording import array_in, preserving, record, resize
 from wengert.export.sizes import Shapes, Sized, choose, common
 from wengert.func.trees import tree_flatten
 from wengert.tape.tensor import Tensor
@@ -125,7 +125,7 @@ def onnx(
     if any(type(n) is not int or n < 0 for n in check_sizes):
         raise ValueError(f"check_sizes are integers from 0 on, not {check_sizes!r}")
     sizes = choose(_lengths(call.leaves, state)) if axes else [0]
-    given = [resized(call.leaves, axes, size) if axes else call.leaves for size in sizes]
+    given = [resize(call.leaves, axes, size) if axes else call.leaves for size in sizes]
     parts = [record(strict, call, state, leaves) for leaves in given]
     _, state = strict.looked(args, {})  # with the numbers that the function changes
     part, shapes = common(parts, sizes)
@@ -209,7 +209,7 @@ class _Model:
         constants: bool,
     ) -> None:
         self.tools, self.part, self.shapes, self.least = tools, part, shapes, 0
-        fixed, taken = _fixed(part), set[str]()
+        fixed, taken = _constants(part), set[str]()
         leaves = dict(zip(call.layout.names, call.leaves, strict=True))
         batch = {call.layout.names[i]: axis for i, axis in axes.items()}
         self.names, self.initial = dict[int, str](), dict[str, Host]()
@@ -279,7 +279,7 @@ class _Model:
         return model.SerializeToString()  # type: ignore[no-any-return]
 
 
-def _fixed(part: ExportedProgram) -> set[int]:
+def _constants(part: ExportedProgram) -> set[int]:
     """The inputs whose numbers are constants of the program.
 
     Raises
@@ -357,7 +357,7 @@ def _runs(
     _, reached = compiled.looked(*call.layout.structure.unflatten(call.leaves))
     with preserving(reached, call.leaves):
         for n in sizes:
-            leaves = resized(call.leaves, axes, n) if axes else call.leaves
+            leaves = resize(call.leaves, axes, n) if axes else call.leaves
             named = dict(zip(call.layout.names, leaves, strict=True))
             feeds = {
                 model.names[i]: _host(named[part.program.inputs[i].name])

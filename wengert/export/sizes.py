@@ -121,7 +121,7 @@ class _Matched:
             return slice(*self.joined(ends, line))
         if all(y == x or (y != y and x != x) for y in given):
             return x
-        made = _sized(given, self.sizes) if type(x) in (int, float) else None
+        made = _formula(given, self.sizes) if type(x) in (int, float) else None
         if made is None:
             raise _differ(f"a number ({given[0]!r}, {given[1]!r}, …)", line)
         return made
@@ -158,7 +158,7 @@ def _equal(arrays: Sequence[Any]) -> bool:
     return all(y.shape == x.shape and y.tobytes() == x.tobytes() for y in others)
 
 
-def _sized(numbers: Sequence[Any], sizes: Sequence[int]) -> Sized | None:
+def _formula(numbers: Sequence[Any], sizes: Sequence[int]) -> Sized | None:
     """Return a formula for numbers; there are more sizes than unknowns, which confirms it."""
     if type(numbers[0]) is int:
         terms = _parabola(numbers, sizes)

@@ -268,7 +268,7 @@ def _in_pieces(kernel: Callable[..., Any]) -> Callable[..., Any]:
 @cache
 def _kernels() -> dict[str, dict[str, Any]]:
     """The modules of kernels, rebuilt in order of dependence."""
-    helpers: dict[str, Any] = {"scalar": _scalar, "ones": _ones, "unwarned": _run}
+    helpers: dict[str, Any] = {"scalar": _scalar, "ones": _ones, "call_silently": _run}
     for function, facts in KERNELS.items():
         if facts.looks or facts.of_rows:
             helpers[function.__name__] = _as_one(function, raises=facts.raises, own=facts.of_rows)

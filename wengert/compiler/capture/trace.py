@@ -5,6 +5,8 @@ a namespace whose functions call the library's own and record the call: in the f
 sweep and the update. Values are computed, too, so that a trace is also one eager run.
 """
 
+import threading
+import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -47,11 +49,13 @@ from wengert.tape.observers import observing
 from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.promotion import common_dtype, number_type
 
-__all__ = ["Trace", "copied", "is_draw", "is_exchange", "is_mask"]
+__all__ = ["PATIENCE", "Trace", "copied", "is_draw", "is_exchange", "is_mask"]
 
 #: Functions of an array's shape and dtype, by the function of a shape and dtype that equals it.
 _LIKE = {name + "_like": name for name in ("empty", "full", "ones", "zeros")}
 
+#: Seconds for which a thread waits for the end of another's recording.
+PATIENCE = 10.0
 _SEQUENCES = (tuple, list)
 _NO_PARAMETERS: Mapping[str, Any] = {}
 #: Types of operands that stand in instructions unchanged.
@@ -78,6 +82,9 @@ class Trace:
         self.backends: set[Backend] = set()
         #: All trace errors, also those that the function has caught.
         self.refused: list[TraceError] = []
+        #: Other threads that were there before, and whether one of them has met a value.
+        self.others = {*threading.enumerate()} - {threading.current_thread()}
+        self.met = False
         self.draws = Draws()
         self.failed = ""  # the last failed call, for an error
         self._operands: list[Any] | None = None  # those that are noted
@@ -450,8 +457,12 @@ class Trace:
             f"{x.trace.made_at(x.value)}. Return it from the compiled function, or compute with it "
             "in the function's own thread"
         )
+        if threading.current_thread() in x.trace.others:
+            x.trace.met, until = True, time.monotonic() + PATIENCE
+            while x.trace.open and time.monotonic() < until:
+                time.sleep(0.001)
         if x.trace.open:
-            self.refused.append(error)  # which the other thread may keep to itself
+            x.trace.refused.append(error)  # which the other thread may keep to itself
         return error
 
     def _check_shape(self, what: str, dynamic: bool) -> None:

@@ -211,7 +211,7 @@ vars(traced)["library"] = namespace(f"{__name__}.library", _of_library)
 
 
 _TRACED_HERE = frozenset(
-    {"_backend", "alongside", "drawn", "from_numpy", "name", "namespace", "__class__", "__dict__"}
+    {"_backend", "alongside", "draw", "from_numpy", "name", "namespace", "__class__", "__dict__"}
 )
 
 
@@ -234,9 +234,9 @@ class TracingBackend(Backend):
     def from_numpy(self, array: Any, device: Any = None) -> Any:
         return _running().constant(self._backend.from_numpy(array, device))
 
-    def drawn(self, draw: Kernel, arguments: tuple[Any, ...], device: Any = None) -> Any:
-        given = (draw, arguments, device)
-        return _running().call("draw", self._backend.drawn, given, {}, pure=False)
+    def draw(self, function: Kernel, arguments: tuple[Any, ...], device: Any = None) -> Any:
+        given = (function, arguments, device)
+        return _running().call("draw", self._backend.draw, given, {}, pure=False)
 
 
 @cache

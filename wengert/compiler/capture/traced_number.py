@@ -10,7 +10,7 @@ import numpy as np
 from wengert.compiler.program import Value, mapped
 from wengert.ops.operators import BINARY, EQUALITY, ORDER, UNARY
 
-__all__ = ["TracedNumber"]
+__all__ = ["TracedNumber", "plain"]
 
 
 class TracedNumber:
@@ -65,7 +65,7 @@ class TracedNumber:
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if not all(issubclass(kind, TracedNumber | np.ndarray) for kind in types):
             return NotImplemented
-        return func(*_plain(args), **_plain(kwargs))
+        return func(*plain(args), **plain(kwargs))
 
     def __bool__(self) -> bool:
         return self.trace.decide("ne", operator.ne, (self, 0))  # type: ignore[no-any-return]
@@ -81,19 +81,25 @@ _PYTHONS = frozenset({TracedNumber, int, float, complex, bool})
 _OPERANDS = (TracedNumber, int, float, complex, np.generic, np.ndarray)
 
 
-def _plain(x: Any) -> Any:
+def plain(x: Any) -> Any:
     """An argument with traced numbers pinned."""
-    return mapped(lambda part: part.pinned() if type(part) is TracedNumber else part, x)
+    return mapped(_pinned, x)
+
+
+def _pinned(x: Any) -> Any:
+    if type(x) is slice:
+        return slice(*plain((x.start, x.stop, x.step)))
+    return x.pinned() if type(x) is TracedNumber else x
 
 
 def _binary(name: str, function: Callable[..., Any], *, reflected: bool) -> Callable[..., Any]:
     def method(self: TracedNumber, other: Any) -> Any:
-        if not isinstance(other, _OPERANDS):
+        if not issubclass(type(other), _OPERANDS):  # a raw array answers itself
             return NotImplemented
         pair = (other, self) if reflected else (self, other)
         # NumPy's arrays and scalars and an `IntEnum`, say, have operators of their own.
         if type(other) not in _PYTHONS or (name == "pow" and not _keeps_type(*pair)):
-            return function(*_plain(pair))
+            return function(*plain(pair))
         does = self.trace.decide if name in _COMPARISONS else self.trace.number
         return does(name, function, pair)
 
