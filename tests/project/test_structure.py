@@ -140,6 +140,48 @@ MIRRORED = {
     "optimize": {"adapters": "objectives vectors"},
 }
 
+#: Irregular participles, which name no function, as those that end in "ed".
+PARTICIPLES = [
+    "begun",
+    "built",
+    "chosen",
+    "done",
+    "drawn",
+    "found",
+    "given",
+    "held",
+    "kept",
+    "left",
+    "lost",
+    "made",
+    "met",
+    "seen",
+    "shown",
+    "taken",
+    "told",
+    "written",
+]
+#: Functions of such names: of the standard, of users, events, and what only ends so.
+NAMED = [
+    "assigned",
+    "bent",
+    "computed",
+    "done",
+    "feed",
+    "left",
+    "lost",
+    "operated",
+    "replaced",
+    "reseed",
+    "searchsorted",
+    "seed",
+    "seeded",
+    "standardised",
+    "strided",
+    "tracked",
+    "untracked",
+]
+
 
 def modules() -> dict[str, Path]:
     found = {}
@@ -343,3 +385,15 @@ def test_what_compares_with_another_library_is_marked() -> None:
                 if asked and "mark.oracle" not in marks:
                     lacking.append(f"{path.name}::{test.name}")
     assert not lacking
+
+
+def test_functions_are_named_by_verbs_or_nouns() -> None:
+    wrong = []
+    for module, path in MODULES.items():
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.FunctionDef):
+                name = node.name.strip("_")
+                participle = name in PARTICIPLES or (name.isalpha() and name.endswith("ed"))
+                if participle and name not in NAMED:
+                    wrong.append(f"{module}.{node.name}")
+    assert not wrong
