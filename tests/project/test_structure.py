@@ -40,10 +40,10 @@ BUDGETS = {
     ("distributed",): 1_372,
     ("nn", "optim"): 10_000,
     ("torch",): 1_800,
-    ("numpy",): 700,
+    ("numpy",): 699,
     ("hips",): 358,
     ("running",): 131,
-    ("scipy",): 2_600,
+    ("scipy",): 2_594,
     ("export",): 1_288,
     ("data", "storage", "inspection", "optimize", "amp", "dask"): 4_669,
 }
