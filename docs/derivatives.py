@@ -19,7 +19,7 @@ from tests.ops.parameters import kinds
 from tests.ops.points.several import COMPLEX_LINES, LINES
 from tests.ops.points.table import COMPLEX_ROWS, ROWS
 from wengert.backends.backend import composites
-from wengert.interpreters.duals import declared
+from wengert.interpreters.duals import declaration
 from wengert.ops.domain import EVERYWHERE
 from wengert.tape.primitive import NOT_IMPLEMENTED, PRIMITIVES, UNDEFINED, ZERO, Primitive
 
@@ -135,7 +135,7 @@ def derivatives(primitive: Primitive, entry: Entry) -> list[str]:
 
 def how(primitive: Primitive, name: str) -> str:
     """Where the forward derivative by an input comes from."""
-    rule = declared(primitive, name)
+    rule = declaration(primitive, name)
     if rule is not None:
         return {ZERO: "zero", UNDEFINED: "undefined"}.get(rule, "none")
     return "explicit" if name in primitive.jvps else "derived"

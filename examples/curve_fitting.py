@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from wengert import asarray, func, optimize
+from wengert import func, optimize
 
 
 @dataclass
@@ -43,7 +43,7 @@ def saturation(p: Saturation, x: np.ndarray) -> Any:
 
 def rational(p: Rational, x: np.ndarray) -> Any:
     """A cubic over a cubic: Thurber's model."""
-    powers = asarray(x) ** np.arange(4)[:, None]
+    powers = x ** np.arange(4)[:, None]
     return (p.numerator @ powers) / (1 + p.denominator @ powers[1:])
 
 

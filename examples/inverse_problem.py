@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from wengert import asarray, func, optimize
+from wengert import func, optimize
 
 CELLS = 60
 STEPS = 90
@@ -49,7 +49,7 @@ def simulate(conductivity: Any, heating: np.ndarray) -> Any:
     entrance[0] = step / width
     temperature = np.zeros(CELLS)
     history = []
-    for heat in asarray(heating):
+    for heat in heating:
         temperature = np.linalg.solve(matrix, temperature + heat * entrance)
         history.append(temperature)
     return np.stack(history)

@@ -1,4 +1,4 @@
-"""Checks on arrays that JAX spreads over four devices of the host, for `test_sharding`.
+"""Checks on arrays that JAX spreads over four devices of the host, for `test_jax`.
 
 How many devices the host has is said before JAX is imported, so that these run in a process of
 their own: ``python -m tests.backends.sharded`` prints what is wrong with each, by its name, where

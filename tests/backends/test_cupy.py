@@ -12,6 +12,7 @@ import wengert as wg
 import wengert.nn.functional as F
 from tests import simulated_cupy
 from tests.simulated_cupy import Counts, counting
+from tests.walking import lines_of, walk
 from wengert import nn, optim
 from wengert.backends import Backend
 
@@ -243,3 +244,26 @@ def test_the_gradient_of_a_class_that_there_is_not_is_nan(
     (found,) = wg.autograd.grad(loss, x, create_graph=twice)
     wrong = np.isnan(found.detach().numpy())
     np.testing.assert_array_equal(wrong, np.repeat(WRONG[:, None] == 5, 5, axis=1))
+
+
+#: What CuPy refuses, of a device's array and a host's; `e` is on another device.
+MIXED = lines_of("""
+d + h  h + d  d < h  h * d  d @ h  h @ d  np.add(h, d)  np.concatenate([h, d])  cp.add(d, d, out=h)
+cp.stack([d, h])  cp.where(h > 0, d, d)  cp.linalg.solve(cp.eye(2), h)  d.__iadd__(h)
+d.__setitem__(slice(None), h)  h.__setitem__(slice(None), d)  np.asarray(d)  np.array([d, d])
+h[cp.asarray([0])]  memoryview(d)  d + e  cp.concatenate([d, e])  d.__setitem__(slice(None), e)
+""")
+
+
+def test_the_simulation_refuses_what_cupy_refuses(backend: Backend) -> None:
+    cp = backend.cupy
+    d, h = cp.asarray([1.0, 2.0]), np.asarray([1.0, 2.0])
+    with cp.cuda.Device(1):
+        space = {"cp": cp, "np": np, "d": d, "h": h, "e": cp.asarray([1.0, 2.0])}
+
+    def check(line: str) -> None:
+        with pytest.raises((AttributeError, TypeError, ValueError)):
+            eval(line, space)
+        assert d.get().tolist() == h.tolist() == [1.0, 2.0]
+
+    walk([(line,) for line in MIXED], check, whole=True)

@@ -239,6 +239,15 @@ an attribute of what is pickled | Plain(kk=2.0) | x * o.__getstate__()['k' + 'k'
 an attribute in a format | Plain(kk=2.0) | x * float('{0.kk:.3f}'.format(o)) | o.kk = 3.0
 an attribute in a format that is held
     | (Plain(kk=2.0), '{0.kk}') | x * float(o[1].format(o[0])) | o[0].kk = 3.0
+an attribute in a format that is a key
+    | (Plain(kk=2.0), {'{0[a:b].kk}': 1}) | x * float(min(o[1]).format({'a:b': o[0]}))
+    | o[0].kk = 3.0
+an attribute in a format of bytes
+    | (Plain(kk=2.0), b'{0.kk}') | x * float(o[1].decode().format(o[0])) | o[0].kk = 3.0
+a cached property that is held
+    | [c := Cached(), c.kk, vars(Cached)['kk'].__get__] | x * o[2](o[0]) | vars(o[0])['kk'] = 3.0
+    > class Cached:
+    >     kk = functools.cached_property(lambda self: 2.0)
 an attribute in the method of a format
     | (Plain(kk=2.0), ['{0.kk:.3f}'.format]) | x * float(o[1][0](o[0])) | o[0].kk = 3.0
 an attribute by getattr that is held

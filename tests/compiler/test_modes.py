@@ -130,3 +130,12 @@ def test_a_loss_that_was_differentiated_inside_comes_back_as_it_does_eagerly(che
     for _ in range(4):
         assert seen(compiled) == expected
     assert compiled.report.recordings == 1
+
+
+@pytest.mark.parametrize("mode", [wg.inference_mode, wg.no_grad])
+def test_a_mode_has_one_program(mode):
+    f = wg.compile(wg.nn.Linear(3, 2))
+    with mode():
+        for _ in range(4):
+            f(wg.ones(4, 3))
+    assert f.report.recordings == 1

@@ -136,6 +136,37 @@ def test_code_that_is_not_compiled_meets_an_error_and_no_number():
     assert len(seen.last) == 3
 
 
+def test_a_thread_that_reads_a_tensor_does_not_fail_a_recording():
+    weight = wg.ones(3)
+    errors, done = [], threading.Event()
+
+    def read():
+        while not (errors or done.is_set()):
+            try:
+                weight.detach().numpy()
+            except TraceError as error:
+                errors.append(error)
+                return
+
+    def step(x):
+        time.sleep(0.02)
+        return x * weight
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    f = wg.compile(step)
+    try:
+        for _ in range(3):
+            assert value(f(wg.ones(3))) == value(wg.ones(3))
+            errors.clear()  # whose traceback holds the recording
+    finally:
+        done.set()
+        thread.join()
+    assert f.report.recordings == 2
+    assert f.report.checks == 1
+    assert "a recording that is lost" in str(f.report)
+
+
 class Unseen:
     """Keeps what is appended where the compiler does not look."""
 

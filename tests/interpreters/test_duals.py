@@ -11,7 +11,7 @@ import wengert.ops.set
 from tests.catalogue.table import TABLE, TRACKED
 from tests.ops.cases import SCALE, apply, check_examples, function, inexact_results, leaves
 from wengert.backends import backend_of, dtype_of, get_backend
-from wengert.interpreters.duals import Dual, DualExit, declared, make_dual, push, running
+from wengert.interpreters.duals import Dual, DualExit, declaration, make_dual, push, running
 from wengert.interpreters.levels import leave
 from wengert.interpreters.lifted import new_level
 from wengert.tape.grad_mode import record_always
@@ -368,7 +368,7 @@ def test_a_missing_forward_rule_is_refused(scratch):
     x = np.array([0.5, 1.5])
     with pytest.raises(NotImplementedError, match=r"odd.*x.*not implemented"):
         push(XP, primitive, (x, x), {}, x, (x, None))
-    assert declared(primitive, "x") is NOT_IMPLEMENTED
+    assert declaration(primitive, "x") is NOT_IMPLEMENTED
 
 
 def test_declarations_among_forward_rules(scratch):
@@ -386,12 +386,12 @@ def test_declarations_among_forward_rules(scratch):
     assert push(XP, primitive, (x, x, x), {}, x, (None, x, None)) is None
     with pytest.raises(NotImplementedError, match=r"odd.*z.*not defined"):
         push(XP, primitive, (x, x, x), {}, x, (x, x, x))
-    assert [declared(primitive, name) for name in "xyz"] == [None, ZERO, UNDEFINED]
+    assert [declaration(primitive, name) for name in "xyz"] == [None, ZERO, UNDEFINED]
 
 
 def test_where_forward_rules_come_from():
-    assert declared(PRIMITIVES["exp"], "x") is None
-    assert declared(PRIMITIVES["matmul"], "x1") is None
-    assert declared(PRIMITIVES["sort"], "x") is None
-    assert declared(PRIMITIVES["floor"], "x") is ZERO
-    assert declared(PRIMITIVES["nextafter"], "x1") is UNDEFINED
+    assert declaration(PRIMITIVES["exp"], "x") is None
+    assert declaration(PRIMITIVES["matmul"], "x1") is None
+    assert declaration(PRIMITIVES["sort"], "x") is None
+    assert declaration(PRIMITIVES["floor"], "x") is ZERO
+    assert declaration(PRIMITIVES["nextafter"], "x1") is UNDEFINED

@@ -182,8 +182,8 @@ SPACES: list[tuple[str, dict[str, Any]]] = [
 ]  # fmt: skip
 #: Options whose values are no values of the result, or have tests by formula.
 ELSEWHERE = {
-    ("F.dropout2d", "p"): "tests/nn/test_activations.py",
-    ("F.dropout2d", "training"): "tests/nn/test_activations.py",
+    ("F.dropout2d", "p"): "tests/nn/test_dropout.py",
+    ("F.dropout2d", "training"): "tests/nn/test_dropout.py",
     ("F.batch_norm", "training"): "tests/nn/test_normalisation.py",
     ("F.embedding", "padding_idx"): "tests/nn/test_embedding.py",
     **{

@@ -16,7 +16,7 @@ from tests.walking import walk
 from wengert.backends import namespaces
 from wengert.backends.backend import composites
 from wengert.compiler.facts import facts_of
-from wengert.interpreters.duals import declared
+from wengert.interpreters.duals import declaration
 from wengert.tape.primitive import NOT_IMPLEMENTED, PRIMITIVES, UNDEFINED, ZERO
 from wengert.tape.sweep import ancestors
 
@@ -45,7 +45,7 @@ def test_a_row_says_three_levels_or_why_not_and_has_forward_rules():
         else:
             assert not entry.tracked or entry.order == 0
         for argument in rules:
-            assert declared(primitive, argument) is not NOT_IMPLEMENTED, argument
+            assert declaration(primitive, argument) is not NOT_IMPLEMENTED, argument
 
     walk([(name,) for name in sorted(TABLE)], check, whole=True)
 

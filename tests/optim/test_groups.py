@@ -1,11 +1,15 @@
-"""A parameter group is a dict, whose methods all convert what they set."""
+"""Hyper-parameters in whatever kind a program has numbers, and groups, which convert them."""
 
 import copy
+import math
 import pickle
 from typing import Any
 
 import numpy as np
+import pytest
 
+import wengert as wg
+from wengert import nn, optim, optimize
 from wengert.optim.groups import Group
 
 HALF = np.float32(0.5)
@@ -40,3 +44,76 @@ def test_a_group_converts_whatever_is_set_and_stays_one() -> None:
     for again in (copy.copy(group), copy.deepcopy(group), pickle.loads(pickle.dumps(group))):
         assert type(again) is Group and again == {"a": 0.5} and again is not group
     assert not wrong, "\n".join(map(str, wrong))
+
+
+KINDS = {
+    "np.float64": np.float64,
+    "np.float32": np.float32,
+    "0-d ndarray": np.asarray,
+    "Tensor": lambda x: wg.asarray(x, dtype=wg.float64),
+    "float32 Tensor": lambda x: wg.asarray(x, dtype=wg.float32),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_clipping(kind, backend):
+    make = KINDS[kind]
+
+    def clipped(max_norm, norm_type, clip_value):
+        p = wg.zeros(4, requires_grad=True)
+        p.grad = wg.asarray([3.0, -4.0, 12.0, 0.5])
+        total = nn.utils.clip_grad_norm_([p], max_norm, norm_type)
+        nn.utils.clip_grad_value_([p], clip_value)
+        assert p.grad.dtype is wg.float32
+        return total.item(), p.grad.numpy()
+
+    for norm in (1.0, 2.0, 3.0, np.inf):
+        total, gradient = clipped(make(2.0), make(norm), make(0.25))
+        wanted = clipped(2.0, norm, 0.25)
+        assert total == pytest.approx(wanted[0], rel=1e-6)
+        np.testing.assert_allclose(gradient, wanted[1], rtol=1e-6)
+
+
+def test_numbers_are_pythons_however_they_are_set():
+    p = wg.zeros(3, requires_grad=True)
+    optimizer = optim.Adam([{"params": [p], "lr": np.float32(0.5)}], betas=[np.float32(0.5), 0.5])
+    (group,) = optimizer.param_groups
+    group["eps"] = wg.asarray(0.25)
+    group.update({"weight_decay": np.float64(0.5)})
+    group |= {"lr": np.float32(0.25)}
+    assert group.setdefault("lr", np.float32(1)) == 0.25
+    assert {type(group[name]) for name in ("lr", "eps", "weight_decay")} == {float}
+    assert type(group["amsgrad"]) is bool
+    for again in (copy.copy(group), copy.deepcopy(group), pickle.loads(pickle.dumps(group))):
+        assert type(again) is type(group)
+        assert again["lr"] == 0.25
+    state = optimizer.state_dict()
+    state["param_groups"][0]["lr"] = np.float64(0.125)
+    optimizer.load_state_dict(state)
+    assert type(optimizer.param_groups[0]["lr"]) is float
+
+
+def test_an_array_is_no_hyper_parameter():
+    p = wg.zeros(3, requires_grad=True)
+    for lr in (np.asarray([0.1]), wg.asarray([0.1, 0.2])):
+        with pytest.raises(TypeError, match=r"lr should be a number.*shape \(\d,\).*groups"):
+            optim.SGD([p], lr=lr)
+
+
+def test_minimizing_a_vector():
+    pytest.importorskip("scipy")
+    for method in ("BFGS", "nelder-mead", "newton-cg"):
+        with pytest.raises(ValueError, match=r"returned a Tensor of shape \(2,\).*least_squares"):
+            optimize.minimize(lambda x: x**2, np.ones(2), method=method)
+    found = optimize.minimize(lambda x: wg.reshape(wg.sum((x - 1) ** 2), (1,)), np.zeros(2))
+    np.testing.assert_allclose(found.x, 1, atol=1e-6)
+
+
+def test_a_zero_learning_rate_keeps_the_signs_of_zeros_whatever_ran_before():
+    """-lr is -0.0, which equals the 0.0 that another call has used."""
+    for lr, sign in ((-0.0, 1), (0.0, -1)):
+        p = wg.asarray([-0.0, 1.0], requires_grad=True)
+        optimizer = optim.SGD([p], lr=lr)
+        p.grad = wg.asarray([0.0, 1.0])
+        optimizer.step()
+        assert [math.copysign(1, x) for x in p.tolist()] == [sign, 1]

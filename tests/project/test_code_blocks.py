@@ -79,7 +79,7 @@ ELSEWHERE = {
     "@elementwise(": "wengert/ops has these very lines",
     "from hypothesis import settings": "tests/conftest.py has such profiles",
     "from scipy import integrate": "tests/interplay/test_scipy.py, with SCIPY_ARRAY_API=1",
-    "mesh = jax.": "tests/backends/test_sharding.py",
+    "mesh = jax.": "tests/backends/test_jax.py",
     'with wg.use_backend("torch:meta")': "tests/backends/test_meta.py",
     'model.to(device="cuda:1")': "tests/backends/test_cupy_devices.py, and two GPUs",
     "mesh = init_device_mesh": "tests/distributed/test_dtensor.py",

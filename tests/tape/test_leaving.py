@@ -352,3 +352,12 @@ def test_a_refusal_that_a_library_in_c_replaces_is_raised_itself():
 
     with pytest.raises(KeyError):
         wg.grad(of_its_own)(x)
+
+
+def test_a_users_deep_copy_is_a_leaf_also_where_a_library_calls() -> None:
+    """And a library's own, on the way to a result, stays tracked."""
+    library: dict[str, Any] = {"__name__": "xarray.core"}
+    exec("def apply(function, x):\n    return function(x)", library)
+    x = wg.ones(2, requires_grad=True)
+    assert library["apply"](lambda x: copy.deepcopy(x), x).is_leaf
+    assert not library["apply"](copy.deepcopy, x).is_leaf

@@ -2,94 +2,23 @@
 
 import inspect
 import re
-from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from numpy.typing import ArrayLike
+from hypothesis import settings
 
 import wengert as wg
 from tests.ops.cases import examples
 from tests.scripts import python
-from wengert.testing import Argument, Axis, WrongGradientError, check, check_gradients
-from wengert.testing import strategies as ws
-from wengert.testing.arguments import calls
+from wengert.testing import Argument, WrongGradientError, check, check_gradients
 from wengert.testing.backends import installed_backends
 from wengert.testing.exploration import Drawn
-from wengert.testing.snippets import function_code, value_code
 
 NUMPY = {"backends": ["numpy"], "examples": 10}
 
 
 def doubled(x):
     return x * x.detach()
-
-
-# -- what is drawn ---------------------------------------------------------------------------------
-
-
-@settings(max_examples=50)
-@given(calls([("n", "m"), ("m", 2), (..., "n"), ..., ..., Axis(0), Axis(3, none=True), 7, "a"]))
-def test_arguments_fit_together(drawn):
-    x, y, batch, left, right, axis, other, seven, name = drawn
-    assert x.shape[1] == y.shape[0]
-    assert y.shape[1] == 2
-    assert batch.shape[-1] == x.shape[0]
-    np.broadcast_shapes(batch.shape[:-1], left.shape, right.shape)
-    assert -2 <= axis < 2
-    assert other is None or -left.ndim <= other < left.ndim
-    assert (seven, name) == (7, "a")
-
-
-@settings(max_examples=50)
-@given(
-    calls(
-        [
-            Argument(("n",), domain=(0.5, 1), special=[9.0]),
-            Argument((2, 2), dtype="complex128", differentiated=False),
-            Argument(("n",), away_from=[0], unique=True),
-            Axis(1, several=True),
-        ],
-        min_side=1,
-    )
-)
-def test_arguments_are_as_told(drawn):
-    x, z, y, axes = drawn
-    assert np.all(((x >= 0.5) & (x <= 1)) | (x == 9))
-    assert isinstance(z, wg.Tensor)
-    assert z.dtype is wg.complex128
-    assert not z.requires_grad
-    assert np.all(abs(y) >= 1 / 16)
-    assert np.unique(y).size == y.size
-    np.sum(np.zeros((2, 2)), axis=axes)
-
-
-def test_the_function_tells_how_many_arguments_it_takes():
-    seen = []
-
-    def function(x, y, z=2.0):
-        seen.append((x.shape, y.shape, x.dtype.name))
-        return x * y * z
-
-    check_gradients(dtypes=("float64", "complex128"), **NUMPY)(function)()
-    assert {dtype for *_, dtype in seen} >= {"float64", "complex128"}
-    assert any(a != b for a, b, _ in seen)
-    with pytest.raises(TypeError, match="does not tell how many arguments"):
-        check_gradients(**NUMPY)(lambda *x: x)
-
-
-def test_strategies_and_containers():
-    pairs = st.tuples(ws.arrays(shape=(2,)), st.integers(1, 3))
-    lists = st.fixed_dictionaries({"a": ws.tensors(shape=(2,), requires_grad=True)})
-
-    def function(pair, named):
-        assert pair[0].requires_grad
-        assert named["a"].requires_grad
-        return {"sum": pair[0] * pair[1] + named["a"]}
-
-    check_gradients(function, pairs, lists, **NUMPY)
 
 
 def test_values_alone_are_checked_once():
@@ -134,16 +63,6 @@ def test_a_decorated_function_is_a_test():
     assert test_right.function(wg.ones(2)).shape == (2,)
 
 
-@pytest.mark.slow
-def test_code_of_a_counterexample_runs():
-    with pytest.raises(WrongGradientError) as caught:
-        check_gradients(doubled, Argument(("n",), domain=(1, 2)), min_side=1, **NUMPY)
-    code = str(caught.value).partition("To see it again:\n\n")[2]
-    assert f"from {__name__} import doubled" in code
-    with pytest.raises(WrongGradientError, match="is wrong: d result 0"):
-        exec("\n".join(line.strip() for line in code.splitlines()), {})
-
-
 def test_errors_of_the_function_say_with_what():
     def fails(x):
         raise RuntimeError("no")
@@ -161,41 +80,9 @@ VALUES = [
 ]
 
 
-def test_values_as_code():
-    for value in VALUES:
-        assert repr(eval(value_code(value), {"wg": wg, "np": np})) == repr(value)
-
-
-def test_functions_as_code():
-    assert function_code(wg.exp, "f") == ([], "wg.exp")
-    assert function_code(doubled, "f") == ([f"from {__name__} import doubled"], "doubled")
-
-    def local(x):
-        return x + 1
-
-    assert function_code(local, "f") == (["def local(x):", "    return x + 1"], "local")
-    square = lambda x: x * x
-    assert function_code(square, "f") == (["f = lambda x: x * x"], "f")
-
-
 class Halved(wg.autograd.Function):
     forward = staticmethod(lambda ctx, x: x / 2)
     backward = staticmethod(lambda ctx, g: g)
-
-
-def test_methods_as_code():
-    """What a method needs is its class; an object's own cannot be written as code."""
-    assert function_code(Halved.apply, "f") == ([f"from {__name__} import Halved"], "Halved.apply")
-
-    class Local(Halved):
-        at = 0
-
-    assert function_code(Local.apply, "f") == (
-        ["class Local(Halved):", "    at = 0"],
-        "Local.apply",
-    )
-    lines, name = function_code(wg.nn.ReLU().forward, "f")
-    assert name == "f" and len(lines) == 1 and lines[0].startswith("f = ...  # ReLU.forward, line ")
 
 
 def test_a_function_that_is_given_by_its_apply_is_named_in_the_message():
@@ -244,19 +131,6 @@ def test_a_backend_that_is_missing_is_explained_where_it_was_not_named(monkeypat
             check_gradients(doubled, np.ones(()), **options)
         said = [note for note in getattr(told.value, "__notes__", []) if "every backend" in note]
         assert len(said) == notes
-
-
-def test_arguments_are_known_by_their_annotations_and_names():
-    from wengert.testing.targets import _argument
-
-    for name in ("axis", "dim"):
-        assert _argument(name, int) == _argument(name, None) == Axis(0)
-    assert isinstance(_argument("n", int), st.SearchStrategy)
-    assert _argument("x", float) == Argument(())
-    assert _argument("x", complex) == Argument((), dtype="complex128")
-    for hint in (wg.Tensor, None, Any, np.ndarray, np.typing.NDArray[np.float64], ArrayLike):
-        assert _argument("x", hint) is ...
-    assert _argument("x", str) is _argument("x", list[int]) is None
 
 
 # -- other magnitudes ------------------------------------------------------------------------------

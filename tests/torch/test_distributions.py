@@ -93,3 +93,10 @@ def test_compiled_functions_see_what_objects_have(room: Any) -> None:
         if i == 5:
             model.module.negative_slope = 0.5
         assert run(given).tolist() == normal.log_prob(model(given)).tolist()
+
+
+def test_a_uniform_density_is_one_over_its_width(room: Any) -> None:
+    found = room.distributions.Uniform(1.0, 4.0, validate_args=False).log_prob(
+        room.tensor([0.5, 1.0, 2.0, 4.0])
+    )
+    assert found.tolist() == pytest.approx([-INF, -math.log(3), -math.log(3), -INF])

@@ -30,3 +30,9 @@ def test_unsigned_integers_and_counts_are_summed_in_int64(room: Any) -> None:
     one = room.tensor([0, 1, 1])
     assert room.bincount(one, room.tensor([1, 2, 3])).dtype is room.float64
     assert room.bincount(one, room.tensor([1.0, 2.0, 3.0])).tolist() == [1.0, 5.0]
+
+
+def test_modes_are_the_least_of_the_most_frequent_at_their_last_places(room: Any) -> None:
+    found = room.mode(room.tensor([[2, 1, 2, 1], [3, 3, 0, 3], [0, 5, 0, 5]]))
+    assert found.values.tolist() == [1, 3, 0]
+    assert found.indices.tolist() == [3, 3, 2]

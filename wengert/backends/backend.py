@@ -197,9 +197,9 @@ class Backend:
         """Make an array of this library from one of any library, through DLPack."""
         return self.xp.from_dlpack(x, device=device, copy=copy)
 
-    def drawn(self, draw: Kernel, arguments: tuple[Any, ...], device: Any = None) -> Any:
-        """What ``draw(*arguments)`` draws in host memory, as an array on ``device``."""
-        return self.from_numpy(draw(*arguments), device)
+    def draw(self, function: Kernel, arguments: tuple[Any, ...], device: Any = None) -> Any:
+        """What ``function(*arguments)`` draws in host memory, as an array on ``device``."""
+        return self.from_numpy(function(*arguments), device)
 
     def adopt(self, array: Any) -> Any:
         """A user's array as operations take it: off the library's own tape, in native byte order.

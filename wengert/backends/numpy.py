@@ -15,7 +15,7 @@ from wengert.backends.backend import Backend, Kernel, composites, make_namespace
 from wengert.backends.dtypes import DType
 from wengert.backends.factorised import solve
 from wengert.backends.keys import fill, indexed_axes
-from wengert.backends.numpy_networks import BITS, blended, masked, ones, relu, scalar
+from wengert.backends.numpy_networks import BITS, blend, keep_where, ones, relu, scalar
 from wengert.backends.numpy_networks import KERNELS as NETWORKS
 from wengert.backends.numpy_reductions import KERNELS as REDUCTIONS
 from wengert.backends.numpy_reductions import LONGEST, roots, small_part, square_sum, sum_over
@@ -320,10 +320,10 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Any:
     irregular, as in the derivative of a rectifier. Bits are combined without branches.
     """
     if type(x2) is int and x2 == 0 and hasattr(x1, "dtype"):
-        return masked(x1, condition)
+        return keep_where(x1, condition)
     if type(x1) is int and x1 == 0 and hasattr(x2, "dtype"):
-        return masked(x2, np.logical_not(condition))
-    return blended(condition, x1, x2)
+        return keep_where(x2, np.logical_not(condition))
+    return blend(condition, x1, x2)
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:

@@ -15,8 +15,8 @@ __all__ = [
     "FILLED",
     "KERNELS",
     "WIDE",
-    "blended",
-    "masked",
+    "blend",
+    "keep_where",
     "ones",
     "relu",
     "row_layout",
@@ -166,10 +166,10 @@ def relu(x: Any, /) -> Any:
 
 def mask(x: Any, by: Any) -> Any:
     """``x`` where ``by`` is not zero, and zero elsewhere."""
-    return masked(x, np.not_equal(by, scalar(0, by.dtype)))
+    return keep_where(x, np.not_equal(by, scalar(0, by.dtype)))
 
 
-def masked(x: Any, keep: Any) -> Any:
+def keep_where(x: Any, keep: Any) -> Any:
     """``x`` where ``keep`` holds, and zero elsewhere, without a branch for each element."""
     dtype, shape = x.dtype, x.shape
     bits = BITS.get(dtype.char)
@@ -180,7 +180,7 @@ def masked(x: Any, keep: Any) -> Any:
     return _multiply(x.view(bits), factors, factors).view(dtype)
 
 
-def blended(condition: Any, x1: Any, x2: Any) -> Any:
+def blend(condition: Any, x1: Any, x2: Any) -> Any:
     """``np.where``, of large arrays of one shape and dtype without a branch for each element."""
     shape = getattr(condition, "shape", ())
     alike = shape == getattr(x1, "shape", None) == getattr(x2, "shape", None)

@@ -26,6 +26,7 @@ __all__ = [
     "KERNELS",
     "LONGEST",
     "are_moderate",
+    "call_silently",
     "errors",
     "fold",
     "max_over",
@@ -34,7 +35,6 @@ __all__ = [
     "small_part",
     "squares",
     "sum_over",
-    "unwarned",
     "within",
 ]
 
@@ -131,7 +131,7 @@ def errors(how: Literal["ignore", "raise"]) -> Context:
     return context
 
 
-def unwarned(function: Any, *operands: Any) -> Any:
+def call_silently(function: Any, *operands: Any) -> Any:
     """A call of which NumPy doesn't warn, in a tenth of the time of ``np.errstate``."""
     return errors("ignore").copy().run(function, *operands)
 
@@ -159,7 +159,7 @@ def _sum_columns(x: Any, one: Any, out: Any = None) -> Any:
     if length >= 4 * PIECE:
         stop = length - length % PIECE
         parts = x[..., :stop, :].reshape((*x.shape[:-2], -1, PIECE, x.shape[-1]))
-        parts = unwarned(np.matmul, one[:PIECE], parts)
+        parts = call_silently(np.matmul, one[:PIECE], parts)
         if not np.isfinite(parts).all():  # a piece may leave the range where the column does not
             return _add(x, axis=-2, out=out)
         rest = x[..., stop:, :]
@@ -185,11 +185,11 @@ def sum_over(x: Any, axis: Any, keepdims: bool, *, out: Any = None) -> Any:
     into = out if out is None or shape is None else out.reshape(made, copy=False)
     one = ones(length if over != "all" else 1, x.dtype)
     if over == "all":
-        found = unwarned(fold, x, _sums_of_rows)  # whose pieces may overflow, and not the sum
+        found = call_silently(fold, x, _sums_of_rows)  # whose pieces may overflow, and not the sum
         found = _add(found if math.isfinite(np.vdot(found, found)) else x.reshape(-1), out=into)
     elif over in ("rows", "long"):
         # BLAS also computes with what lies beside short rows, and its warnings tell of that.
-        found = unwarned(x.dot if over == "rows" else partial(_vecdot, x), one, into)
+        found = call_silently(x.dot if over == "rows" else partial(_vecdot, x), one, into)
         if not math.isfinite(np.vdot(found, found)):
             _add(x, axis=1, out=found)
     else:
@@ -259,7 +259,7 @@ def square_sum(x: Any, axis: Any, keepdims: bool, *, own: bool = False) -> Any:
     if (axis is None or len(axis) == x.ndim) and x.size <= FEW_SQUARES and x.dtype.char in "fd":
         total = np.vdot(x, x)  # which never warns
         return total.reshape((1,) * x.ndim) if keepdims else total
-    return unwarned(_square_sum, x, axis, keepdims, own)
+    return call_silently(_square_sum, x, axis, keepdims, own)
 
 
 def _square_sum(x: Any, axis: Any, keepdims: bool, own: bool) -> Any:
@@ -319,7 +319,7 @@ def hypot(x1: Any, x2: Any, /) -> Any:
     """``np.hypot``, by the squares where all of their sums are in range."""
     if not _are_large(x1, x2):
         return np.hypot(x1, x2)
-    total = unwarned(lambda: x1 * x1 + x2 * x2)
+    total = call_silently(lambda: x1 * x1 + x2 * x2)
     return np.sqrt(total, total) if within(total) else np.hypot(x1, x2)
 
 
@@ -453,7 +453,7 @@ def logaddexp(x1: Any, x2: Any, /) -> Any:
     """``np.logaddexp`` by functions that have vector code."""
     if not _are_large(x1, x2):
         return np.logaddexp(x1, x2)
-    apart = unwarned(partial(np.subtract, dtype=np.float64), x1, x2)
+    apart = call_silently(partial(np.subtract, dtype=np.float64), x1, x2)
     if math.isnan(apart.item(apart.argmax())):  # of two equal infinities, too
         return np.logaddexp(x1, x2)
     large = np.maximum(x1, x2)

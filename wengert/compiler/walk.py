@@ -5,7 +5,9 @@ that it is a method of. It follows functions and methods of the user's that it m
 way, and gives the inputs of programs, and the plain values that calls compare.
 """
 
+import builtins
 import copyreg
+import dis
 import functools
 import re
 import sys
@@ -14,7 +16,6 @@ import weakref
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable
 from enum import Enum
-from opcode import opmap
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,7 @@ _BY_NAME = frozenset({
     *("getattr", "setattr", "hasattr", "vars", "__dict__", "asdict", "dir", "attrgetter"),
     *("getattr_static", "getmembers", "getmembers_static", "methodcaller", "__getattribute__"),
     *("__getstate__", "__reduce__", "__reduce_ex__", "astuple", "dump", "dumps"),
+    *("format", "format_map", "vformat"),
 })  # fmt: skip
 #: Names by which code makes objects of the class of others.
 _MAKING = frozenset({"type", "__class__", "replace", "_replace", "copy", "deepcopy"})
@@ -123,7 +125,6 @@ class _Walk:
 
     def argument(self, x: Any, name: str) -> None:
         """Visit what a leaf of the arguments leads to; Tensors and arrays themselves are inputs."""
-        self.names.update(_fields_of(x))
         if isinstance(x, Tensor):
             self.follow(x, name)
         elif leads_on(x):
@@ -174,7 +175,6 @@ class _Walk:
                 self.state.held.append((place, x))
             if is_plain(x):
                 self.fact(name, Exact(x))
-                self.names.update(_fields_of(x))
             else:
                 self.object(x, name, numeric)
 
@@ -241,7 +241,6 @@ class _Walk:
             self.attributes(x, type(x), name)
         if is_plain(x) and not (numeric and place is not None):
             self.fact(name, Exact(x))
-            self.names.update(*map(_fields_of, x))
             if place is not None:
                 self.state.held.append((place, x))
             for i, part in enumerate(x):
@@ -266,6 +265,8 @@ class _Walk:
             return
         if isinstance(x, _EXTENDED) and class_of_user(kind):
             self.attributes(x, kind, name)
+        if isinstance(x, functools.cached_property):
+            self.names.add(x.attrname or "")
         if kind in _NAMED and not of_user(getattr(x, "__module__", None) or "builtins"):
             self.names.update({x.__name__} if kind in _READERS else {x.__name__} & _COUNTED)
         if kind is types.FunctionType:
@@ -286,9 +287,11 @@ class _Walk:
         elif isinstance(x, types.ModuleType):
             self.fact(name, Identity(x))
             if of_user(x.__name__):
-                public = [key for key in vars(x) if not key.startswith("__")]
-                named = public if self.every else self.names
-                self.named(vars(x), name + ".", [*named, "__getattr__"])
+                named = {*self.names}
+                if self.every:  # also by a name that the code computes
+                    named = {key for key in vars(x) if not key.startswith("__")}
+                    self.state.sizes.append((vars(x), [*vars(x)], name))
+                self.visit_globals(vars(x), name + ".", {*named, "__getattr__"})
         elif isinstance(x, type):
             self.fact(name, Identity(x))
             self.cls(x, name)
@@ -298,9 +301,9 @@ class _Walk:
         elif isinstance(x, GENERATORS):
             self.fact(name, Identity(kind))
             self.state.randoms.append((name, x))
-        elif hasattr(kind, "_given"):  # a compiled function
+        elif hasattr(kind, "_original"):  # a compiled function
             self.fact(name, Identity(kind))
-            self.visit(x._given(), None, f"{name}.function")
+            self.visit(x._original(), None, f"{name}.function")
         elif isinstance(x, types.BuiltinMethodType | types.MethodWrapperType) and not isinstance(
             x.__self__, types.ModuleType | type(None)
         ):
@@ -342,11 +345,13 @@ class _Walk:
             names, space = _names(code), x.__globals__
             self.names.update(names)
             self.state.held.append((Place(x, "__code__", f"{name}.__code__", "attr"), code))
-            self.named(space, "", names)
+            self.visit_globals(space, "", names)
+            for key in _operands(code, "LOAD_GLOBAL") - space.keys() - vars(builtins).keys():
+                self.state.held.append((Place(space, key, key), Missing))
             package = str(space.get("__package__") or "").split(".")
             above = [".".join(package[:i]) for i in range(1, len(package) + 1)]
             # Imported in the function, perhaps from a package above it.
-            for key in sorted(names) if _imports(code) else ():
+            for key in sorted(names) if _operands(code, "IMPORT_NAME") else ():
                 for module in (key, *[f"{each}.{key}".rstrip(".") for each in above]):
                     if module in sys.modules and of_user(module):
                         self.visit(sys.modules[module], None, module)
@@ -362,7 +367,7 @@ class _Walk:
             self.visit(space["__wrapped__"], None, name)
         self.state.sizes.append((space, [*space], name))
 
-    def named(self, space: dict[str, Any], prefix: str, names: Iterable[str]) -> None:
+    def visit_globals(self, space: dict[str, Any], prefix: str, names: Iterable[str]) -> None:
         """Visit the globals of some names."""
         for key in sorted(names):
             if key in space:
@@ -425,7 +430,7 @@ class _Walk:
                 called |= key in self.names or key == "_member_map_"  # of an enum, by value
                 if not called or key in _SKIPPED:
                     continue
-                if isinstance(x, _READERS) or (key in _OF_DATACLASSES and _generated(x)):
+                if isinstance(x, _READERS) or (key in _OF_DATACLASSES and _is_generated(x)):
                     continue
                 attr = isinstance(x, Tensor | tuple) or is_array(x)  # may be replaced
                 holder, how = (base, "attr") if attr else (space, "item")
@@ -499,17 +504,18 @@ _OF_DATACLASSES = frozenset({"__eq__", "__hash__", "__setattr__", "__delattr__"}
 _SKIPPED = frozenset({"__repr__", "__annotate_func__", "__dict__", "__weakref__", PROGRAMS})
 
 
-def _generated(x: Any) -> bool:
+def _is_generated(x: Any) -> bool:
     """Whether this is no function that a user has written, as `dataclass` makes them."""
     x = getattr(x, "__wrapped__", x)
     return type(x) is not types.FunctionType or x.__code__.co_filename == "<string>"
 
 
 @functools.cache
-def _imports(code: types.CodeType) -> bool:
-    """Whether a function's code, or a function within it, imports something."""
-    inner = any(_imports(x) for x in code.co_consts if isinstance(x, types.CodeType))
-    return inner or opmap["IMPORT_NAME"] in code.co_code[::2]
+def _operands(code: types.CodeType, operation: str) -> frozenset[str]:
+    """What an operation of a function's code, or of a function within it, is about."""
+    inner = [_operands(x, operation) for x in code.co_consts if isinstance(x, types.CodeType)]
+    own = [x.argval for x in dis.get_instructions(code) if x.opname == operation]
+    return frozenset(own).union(*inner)
 
 
 @functools.cache
@@ -520,13 +526,7 @@ def _names(code: types.CodeType | None) -> frozenset[str]:
     inner = [_names(x) for x in code.co_consts if isinstance(x, types.CodeType)]
     # Patterns name attributes in tuples.
     texts = [x for x in code.co_consts if type(x) is tuple and all(type(y) is str for y in x)]
-    return frozenset(code.co_names).union(*inner, *texts, *map(_fields_of, code.co_consts))
-
-
-def _fields_of(x: Any) -> set[str]:
-    """The attributes that a text names in fields such as {0.k}, if it is a format."""
-    fields = re.findall(r"{[^}!:]*", x) if type(x) is str else ()
-    return {name for field in fields for name in re.findall(r"\.(\w+)", field)}
+    return frozenset(code.co_names).union(*inner, *texts)
 
 
 def item_name(name: str, key: Any) -> str:

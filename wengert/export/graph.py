@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from wengert.backends import dtype_of
-from wengert.compiler.capture.lines import described
+from wengert.compiler.capture.lines import describe
 from wengert.compiler.capture.trace import is_draw, is_exchange
 from wengert.compiler.program import Instruction, Program, Value
 from wengert.export.errors import ExportError
@@ -63,23 +63,23 @@ class Graph:
                 with warnings.catch_warnings():
                     # Where onnxruntime has no float64, say, ndonnx computes in float32, and warns.
                     warnings.filterwarnings("error", ".*lossy cast")
-                    answer = self._called(step)
+                    answer = self._call(step)
             except ExportError:
                 raise
             except Exception as error:
                 raise self._error(step, f"{type(error).__name__}: {error}") from error
-            parts = step.parts(answer)
+            parts = step.results_of(answer)
             for value, x in zip(step.results, parts, strict=True):
                 self.known[value] = self._conforming(step, value, x)
-        return tuple([self._returned(x) for x in self.program.outputs])
+        return tuple([self._output(x) for x in self.program.outputs])
 
-    def _returned(self, x: Any) -> Any:
+    def _output(self, x: Any) -> Any:
         """An output; numbers become arrays."""
-        x = self._given(x)
+        x = self._operand(x)
         return self.ndx.asarray(x, dtype=self.dtype(type(x))) if type(x) in NUMBERS else x
 
     def _error(self, step: Instruction, why: str) -> ExportError:
-        where = "" if step.line is None else f"{described(step.line)}: "
+        where = "" if step.line is None else f"{describe(step.line)}: "
         return ExportError(f"{where}{step.name} has no form in ONNX here ({why})")
 
     def _conforming(self, step: Instruction, value: Value, x: Any) -> Any:
@@ -106,19 +106,19 @@ class Graph:
 
     # -- operands --------------------------------------------------------------------------------
 
-    def _given(self, x: Any) -> Any:
+    def _operand(self, x: Any) -> Any:
         """The arrays and numbers of the model for an operand or a parameter."""
         if isinstance(x, Value):
             return self.known[x]
         if isinstance(x, Sized):
-            return self._sized(x)
+            return self._size(x)
         if isinstance(x, slice):
-            return slice(*map(self._given, (x.start, x.stop, x.step)))
+            return slice(*map(self._operand, (x.start, x.stop, x.step)))
         if isinstance(x, dict):
-            return {key: self._given(part) for key, part in x.items()}
-        return type(x)(map(self._given, x)) if isinstance(x, tuple | list) else x
+            return {key: self._operand(part) for key, part in x.items()}
+        return type(x)(map(self._operand, x)) if isinstance(x, tuple | list) else x
 
-    def _sized(self, x: Sized) -> Any:
+    def _size(self, x: Sized) -> Any:
         """A number that depends on the batch size: an int64 or float64."""
         ndx = self.ndx
         if x.whole:
@@ -150,14 +150,14 @@ class Graph:
 
     # -- calls -----------------------------------------------------------------------------------
 
-    def _called(self, step: Instruction) -> Any:
+    def _call(self, step: Instruction) -> Any:
         ndx, name = self.ndx, step.name
         if is_draw(name):
             raise self._error(step, "random numbers are drawn; for dropout call model.eval() first")
         if is_exchange(name):
             raise self._error(step, "processes exchange data, which a model in a file can't")
-        operands = [self._given(x) for x in step.operands]
-        parameters = {key: self._given(x) for key, x in step.parameters.items()}
+        operands = [self._operand(x) for x in step.operands]
+        parameters = {key: self._operand(x) for key, x in step.parameters.items()}
         parameters.pop("device", None)
         if name.startswith("number."):
             return self._number(step, operands)
@@ -178,9 +178,9 @@ class Graph:
             dtype = parameters["dtype"] = self.dtype(step.result.dtype)
             if operands[0].dtype == ndx.bool:
                 operands[0] = ndx.astype(operands[0], dtype)
-        return function(*self._typed(step, operands), **parameters)
+        return function(*self._cast(step, operands), **parameters)
 
-    def _typed(self, step: Instruction, operands: list[Any]) -> list[Any]:
+    def _cast(self, step: Instruction, operands: list[Any]) -> list[Any]:
         """Operands in which numbers beside arrays have the arrays' dtype."""
         ndx = self.ndx
         numbers = [
@@ -286,7 +286,7 @@ class Graph:
     def _floor_divide(self, step: Instruction, x: Any, y: Any) -> Any:
         ndx = self.ndx
         if not dtype_of(step.result.dtype).inexact:
-            return ndx.floor_divide(*self._typed(step, [x, y]))
+            return ndx.floor_divide(*self._cast(step, [x, y]))
         x, y = self._arrays(step, x, y)  # of which a rounded quotient may be the next integer
         exact = ndx.divide(ndx.subtract(x, ndx.remainder(x, y)), y)
         plain = ndx.divide(x, y)

@@ -22,7 +22,7 @@ from wengert.nn.conversion import convert, replace
 from wengert.tape.hooks import has_hooks
 from wengert.tape.tensor import Tensor
 
-__all__ = ["array_in", "preserving", "record", "resized"]
+__all__ = ["array_in", "preserving", "record", "resize"]
 
 
 class _Recorder(StrictBackend):
@@ -71,7 +71,7 @@ def array_in(leaf: Any) -> Any:
     return leaf if is_array(leaf) else None
 
 
-def resized(leaves: Sequence[Any], axes: Mapping[int, int], size: int) -> list[Any]:
+def resize(leaves: Sequence[Any], axes: Mapping[int, int], size: int) -> list[Any]:
     """Return leaves of another batch size, whose rows repeat the given ones."""
     made = list(leaves)
     for i, axis in axes.items():
@@ -103,10 +103,10 @@ def record(
     """Record a call with other leaves on array-api-strict; its changes are undone."""
     quiet = np.errstate(all="ignore")  # the function itself, which runs in the check, may warn
     with preserving(state, leaves), _recording() as backend, quiet:
-        moved = _moved(state, leaves, backend)
+        moved = _move(state, leaves, backend)
         args, _ = call.layout.structure.unflatten(moved)
         try:
-            ready = strict.recorded(args)
+            ready = strict.record_call(args)
         except TypeError as error:
             _, lacks, dtype = str(error).partition("array_api_strict has no data type ")
             if not lacks:
@@ -117,14 +117,14 @@ def record(
                 f"{strict.report.name} makes state in its first call, such as gradients, or what "
                 "an optimizer keeps: call it once before you export it"
             )
-        return strict.exported()
+        return strict.export()
 
 
 def _no_such(dtype: str, where: str = "") -> TypeError:
     return TypeError(f"{where}{dtype} can't be exported; convert to another dtype, as float32")
 
 
-def _moved(state: State, leaves: Sequence[Any], backend: Backend) -> list[Any]:
+def _move(state: State, leaves: Sequence[Any], backend: Backend) -> list[Any]:
     """Move a state to a library, and return the leaves moved there."""
 
     def moved(array: Any) -> Any:

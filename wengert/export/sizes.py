@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert.compiler.capture.lines import described
+from wengert.compiler.capture.lines import describe
 from wengert.compiler.emission.exported import ExportedProgram
 from wengert.compiler.program import Instruction, Line, Value
 from wengert.export.errors import ExportError
@@ -121,7 +121,7 @@ class _Matched:
             return slice(*self.joined(ends, line))
         if all(y == x or (y != y and x != x) for y in given):
             return x
-        made = _sized(given, self.sizes) if type(x) in (int, float) else None
+        made = _formula(given, self.sizes) if type(x) in (int, float) else None
         if made is None:
             raise _differ(f"a number ({given[0]!r}, {given[1]!r}, …)", line)
         return made
@@ -158,7 +158,7 @@ def _equal(arrays: Sequence[Any]) -> bool:
     return all(y.shape == x.shape and y.tobytes() == x.tobytes() for y in others)
 
 
-def _sized(numbers: Sequence[Any], sizes: Sequence[int]) -> Sized | None:
+def _formula(numbers: Sequence[Any], sizes: Sequence[int]) -> Sized | None:
     """Return a formula for numbers; there are more sizes than unknowns, which confirms it."""
     if type(numbers[0]) is int:
         terms = _parabola(numbers, sizes)
@@ -215,7 +215,7 @@ def _line(numbers: Sequence[float], sizes: Sequence[int]) -> tuple[float, float]
 
 def _differ(what: str, line: Line | None) -> ExportError:
     """The error for a dependence on the batch size without a formula."""
-    where = "" if line is None else f"{described(line)}: "
+    where = "" if line is None else f"{describe(line)}: "
     return ExportError(
         f"{where}{what} depends on the batch size in a way that no formula is known for; give "
         "batch_axes=None for a model of one batch size"

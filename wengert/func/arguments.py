@@ -25,7 +25,7 @@ from wengert.tape.grad_mode import record_always
 from wengert.tape.marks import off_tape
 from wengert.tape.node import running_forwards
 from wengert.tape.promotion import at_least, number_type
-from wengert.tape.tensor import Tensor, untracked, wrapped
+from wengert.tape.tensor import Tensor, untracked, wrap
 
 Argnums = int | Sequence[int]
 
@@ -228,7 +228,7 @@ def like_leaf(given: Any, leaf: Tensor, what: str, owner: str, mismatch: type[Ex
             raise imaginary_part(what, "complex", owner, leaf)
         return untracked(namespaces[type(array)].full_like(array, given))
     try:
-        tensor = wrapped(given)
+        tensor = wrap(given)
     except TypeError:
         raise TypeError(
             f"{what} should be a Tensor, an array or a number, not {type(given).__name__}"

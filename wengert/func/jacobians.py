@@ -20,7 +20,7 @@ from wengert.tape.grad_mode import recording
 from wengert.tape.hooks import has_hooks
 from wengert.tape.node import AccumulateGrad, Indexed, Node, Output, Several, tick
 from wengert.tape.sweep import leading_to, sweep
-from wengert.tape.tensor import Tensor, untracked, wrapped
+from wengert.tape.tensor import Tensor, untracked, wrap
 
 P = ParamSpec("P")
 
@@ -340,7 +340,7 @@ def _columns(
             elif alone:
                 row = ops.reshape(t, (1, *t.shape))
             else:
-                row = wrapped(members(t._array, level, stop - start))
+                row = wrap(members(t._array, level, stop - start))
             rows.append(row)
         chunks.append(rows)
     parts = zip(*chunks, strict=True)

@@ -17,7 +17,7 @@ from wengert.tape.callbacks import call_back
 from wengert.tape.node import tick
 from wengert.tape.observers import Observer, observed_by
 from wengert.tape.promotion import SCALARS, at_least, number_type
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, wrap
 
 
 def vmap(
@@ -51,13 +51,13 @@ def vmap(
         raise ValueError(f"randomness is 'error', 'different' or 'same', not {randomness!r}")
 
     @named_like(function)
-    def mapped(*args: Any, **kwargs: Any) -> Any:
+    def mapping(*args: Any, **kwargs: Any) -> Any:
         given, structure = tree_flatten((args, kwargs))
         leaves = list(given)
         axes = [*_axes(in_axes, args, "in_axes"), *_axes(0, kwargs, "in_axes")]
         own = [i for i, at in enumerate(axes) if at is not None]
         for i in own:
-            leaves[i] = _moved(leaves[i], axes[i], f"argument{structure.paths()[i][3:]}")
+            leaves[i] = _move(leaves[i], axes[i], f"argument{structure.paths()[i][3:]}")
         lengths = [leaves[i].shape[0] for i in own]
         if len({*lengths}) != 1:
             raise ValueError(f"vmap maps over axes of one length, and was given some of {lengths}")
@@ -82,7 +82,7 @@ def vmap(
         ]
         return call.answer(shape.unflatten(results))
 
-    return mapped
+    return mapping
 
 
 def check_chunk_size(chunk_size: Any) -> None:
@@ -126,13 +126,13 @@ def _run(call: Call, inputs: Any, out: BatchExit, out_axes: Any) -> tuple[Any, A
         leaves, structure = tree_flatten(returned)
         names = [f"the result{path} of the mapped function" for path in structure.paths()]
         numbers = [ops.asarray(y) if number_type(y) in SCALARS else y for y in leaves]
-        results = [_moved(y, None, name) for y, name in zip(numbers, names, strict=True)]
+        results = [_move(y, None, name) for y, name in zip(numbers, names, strict=True)]
     writes.check(results)
     axes = _axes(out_axes, returned, "out_axes")
     left = iter(leave([y for y, at in zip(results, axes, strict=True) if at is not None], out))
     for i, (y, at) in enumerate(zip(results, axes, strict=True)):
         if at is not None:
-            results[i] = _moved(next(left)[0], at, names[i], front=False)
+            results[i] = _move(next(left)[0], at, names[i], front=False)
         elif isinstance(y._array, Batched) and y._array.level == out.level:
             raise ValueError(f"{names[i]} differs between members; its out_axes is None")
     return results, axes, structure
@@ -149,11 +149,11 @@ def _axes(axes: Any, tree: Any, what: str) -> list[Any]:
     return [at for at, part in zip(entries, parts, strict=True) for _ in tree_flatten(part)[0]]
 
 
-def _moved(x: Any, axis: int | None, name: str, front: bool = True) -> Tensor:
+def _move(x: Any, axis: int | None, name: str, front: bool = True) -> Tensor:
     """A Tensor of an array with an axis moved to the front, or with the first one moved there."""
     if not isinstance(x, Tensor) and not is_array(x):
         raise TypeError(f"{name} is a {type(x).__name__}, and no array (in_axes may be None)")
-    x = wrapped(x)
+    x = wrap(x)
     if axis is not None and not -x.ndim <= axis < x.ndim:
         raise ValueError(f"{name} has shape {tuple(x.shape)}, and no axis {axis}")
     return ops.moveaxis(x, *((axis, 0) if front else (0, axis))) if axis else x

@@ -13,7 +13,7 @@ from wengert.backends import Backend
 from wengert.func.arguments import check_function
 from wengert.func.checkpoint import checkpoint as recomputed
 from wengert.func.trees import TreeDef, tree_flatten, tree_leaves
-from wengert.tape.tensor import Tensor, untracked, with_node, wrapped
+from wengert.tape.tensor import Tensor, untracked, with_node, wrap
 
 _Place = tuple[Backend, Any] | None
 
@@ -66,7 +66,7 @@ def scan(
     """
     check_function(f, "scan")
     # Numbers belong to the library of the arrays.
-    arrays = (wrapped(x) for x in tree_leaves((xs, state)) if hasattr(x, "dtype"))
+    arrays = (wrap(x) for x in tree_leaves((xs, state)) if hasattr(x, "dtype"))
     place = next(map(_place, arrays), None)
     (leaves, structure), (members, rows) = _flat(state, place), _flat(xs, place)
     lengths = {x.shape[0] if x.ndim else 0 for x in members}
@@ -119,7 +119,7 @@ def _integer(name: str, value: Any) -> int:
 
 def _flat(tree: Any, place: _Place) -> tuple[list[Tensor], TreeDef]:
     leaves, structure = tree_flatten(tree)
-    return [wrapped(x) if hasattr(x, "dtype") else _number(x, place) for x in leaves], structure
+    return [wrap(x) if hasattr(x, "dtype") else _number(x, place) for x in leaves], structure
 
 
 def _place(x: Tensor) -> _Place:

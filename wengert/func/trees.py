@@ -75,7 +75,7 @@ def _indices(cls: type, extra: Any, count: int) -> list[str]:
     return [f"[{i}]" for i in range(count)]
 
 
-def _written(keys: Iterable[Hashable]) -> list[str]:
+def _spellings(keys: Iterable[Hashable]) -> list[str]:
     return [f"[{key!r}]" for key in keys]
 
 
@@ -93,17 +93,17 @@ _KINDS: dict[type, _Kind] = {
     dict: _Kind(
         _take_dict,
         lambda cls, extra, children: dict(extra.items(children)),
-        lambda cls, extra, count: _written(extra.keys),
+        lambda cls, extra, count: _spellings(extra.keys),
     ),
     OrderedDict: _Kind(
         lambda node: (list(node.values()), tuple(node)),
         lambda cls, extra, children: OrderedDict(zip(extra, children, strict=True)),
-        lambda cls, extra, count: _written(extra),
+        lambda cls, extra, count: _spellings(extra),
     ),
     defaultdict: _Kind(
         _take_default,
         lambda cls, extra, children: defaultdict(extra[0], extra[1].items(children)),
-        lambda cls, extra, count: _written(extra[1].keys),
+        lambda cls, extra, count: _spellings(extra[1].keys),
     ),
 }
 _NAMED = _Kind(
@@ -202,7 +202,7 @@ class TreeDef:
     children: "tuple[TreeDef, ...]"
     num_leaves: int
 
-    def _named(self) -> list[tuple[str, "TreeDef"]]:
+    def _named_children(self) -> list[tuple[str, "TreeDef"]]:
         """Each child with its name."""
         kind: _Kind = node_kind(self.cls)  # type: ignore[assignment,arg-type]
         names = kind.names(self.cls, self.extra, len(self.children))  # type: ignore[arg-type]
@@ -245,7 +245,7 @@ class TreeDef:
             )
         return [
             found
-            for (name, child), below in zip(self._named(), children, strict=True)
+            for (name, child), below in zip(self._named_children(), children, strict=True)
             for found in child.flatten_up_to(below, what + name)
         ]
 
@@ -253,7 +253,7 @@ class TreeDef:
         """Where each leaf is, as it would be written behind the tree: ``"['weights'][0]"``."""
         if self.cls is None:
             return [""]
-        return [name + path for name, child in self._named() for path in child.paths()]
+        return [name + path for name, child in self._named_children() for path in child.paths()]
 
     def __str__(self) -> str:
         if self.cls is None:
@@ -261,7 +261,7 @@ class TreeDef:
         if self.cls is type(None):
             return "None"
         bare = self.cls in (list, tuple)
-        inside = ", ".join(str(c) if bare else f"{name}: {c}" for name, c in self._named())
+        inside = ", ".join(str(c) if bare else f"{name}: {c}" for name, c in self._named_children())
         return f"{self.cls.__name__}({inside})"
 
 

@@ -235,11 +235,11 @@ def _loss(
     if node is None:  # in forward mode
         return ""
     node = node.parents[0] if primitive.several else node
-    stated = {declared(node, i) for i, parent in enumerate(node.parents) if parent is not None}
+    stated = {declaration(node, i) for i, parent in enumerate(node.parents) if parent is not None}
     return next((kind for kind in ("undefined", "", "zero") if kind in stated), "")
 
 
-def declared(node: Node, position: int) -> str:
+def declaration(node: Node, position: int) -> str:
     """What an operation declares of its derivative in an input; "" if it has a rule."""
     plan = getattr(node, "plan", None)  # leaves, Functions and single results have none
     if plan is None:

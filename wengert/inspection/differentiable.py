@@ -7,7 +7,7 @@ from typing import Any
 
 from wengert.backends import BackendError, backend_of, dtype_of, namespaces
 from wengert.func.trees import tree_flatten
-from wengert.inspection.breaks import GraphBreakError, GraphBreaks, declared, graph_breaks
+from wengert.inspection.breaks import GraphBreakError, GraphBreaks, declaration, graph_breaks
 from wengert.ops import asarray
 from wengert.tape.autograd import grad
 from wengert.tape.node import AccumulateGrad
@@ -58,7 +58,7 @@ def assert_differentiable(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -
             raise GraphBreakError(message, breaks) from error
     leaves = tree_flatten(returned)[0]
     tracked = [x for x in leaves if isinstance(x, Tensor) and x._node is not None]
-    reached = _reached([x._node for x in tracked])
+    reached = _reachable([x._node for x in tracked])
     problems = [
         f"the result does not depend differentiably on {name}"
         for name, leaf in inputs
@@ -119,7 +119,7 @@ def _is_inexact_array(leaf: Any) -> bool:
     return dtype_of(leaf.dtype).inexact
 
 
-def _reached(roots: list[Any]) -> set[Any]:
+def _reachable(roots: list[Any]) -> set[Any]:
     """The nodes that a non-zero cotangent can reach."""
     stack, seen = list(roots), set[Any]()
     while stack:
@@ -127,5 +127,5 @@ def _reached(roots: list[Any]) -> set[Any]:
         if node not in seen:
             seen.add(node)
             parents = enumerate(node.parents)
-            stack += [p for i, p in parents if p is not None and declared(node, i) != "zero"]
+            stack += [p for i, p in parents if p is not None and declaration(node, i) != "zero"]
     return seen

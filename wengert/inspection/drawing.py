@@ -282,7 +282,7 @@ class _Picture:
             for position, parent in enumerate(node.parents):
                 if parent is not None:
                     edges.append(self._edge(node, position, parent))
-            for key, name, tensor in self._untracked(node):
+            for key, name, tensor in self._constants(node):
                 # A Tensor with a name comes from outside the modules.
                 scope = self.story.scopes.get(node.number) if name is None else None
                 box = _Box(key, self._constant(name, tensor), scope)
@@ -308,9 +308,9 @@ class _Picture:
             owner = (name or "").rpartition(".")[0]
             scope = owner if owner in self.story.classes else None
         elif isinstance(node, Output):
-            title, style = _entitled(name, f"result {node.index}"), PART
+            title, style = _title(name, f"result {node.index}"), PART
         else:
-            title = _entitled(name, SIGNS.get(node.operation, node.operation))
+            title = _title(name, SIGNS.get(node.operation, node.operation))
             style = OPERATION
         if node.number in self.roots:
             style = RESULT
@@ -318,8 +318,8 @@ class _Picture:
         if self.shapes and not node.several:
             lines.append(f"{tuple(node.shape)} {dtype_of(node.dtype).name}")
         if node.number in self.values:
-            lines.append(_written(self.values[node.number]))
-        return _Box(f"n{node.number}", f"label={_quoted(lines)}, {style}", scope)
+            lines.append(_format(self.values[node.number]))
+        return _Box(f"n{node.number}", f"label={_quote(lines)}, {style}", scope)
 
     def _edge(self, node: Node, position: int, parent: Node) -> str:
         gradient = self.gradients.get((node.number, position))
@@ -327,8 +327,8 @@ class _Picture:
             gradient = gradient.items[node.index]  # type: ignore[attr-defined]
         label = ""
         if gradient is not None:
-            lines = [f" {line}" for line in _written(gradient).split("\n")]  # off the arrow
-            label = f' [label={_quoted(lines)}, fontcolor="{GRADIENT}"]'
+            lines = [f" {line}" for line in _format(gradient).split("\n")]  # off the arrow
+            label = f' [label={_quote(lines)}, fontcolor="{GRADIENT}"]'
         return f"  n{parent.number} -> n{node.number}{label};"
 
     def _constant(self, name: str | None, tensor: Tensor) -> str:
@@ -336,10 +336,10 @@ class _Picture:
         if self.shapes:
             lines.append(f"{tuple(tensor.shape)} {tensor.dtype.name}")
         if self.show_values:
-            lines.append(_written(tensor._array))
-        return f"label={_quoted(lines)}, {CONSTANT}"
+            lines.append(_format(tensor._array))
+        return f"label={_quote(lines)}, {CONSTANT}"
 
-    def _untracked(self, node: Node) -> Iterator[tuple[str, str | None, Tensor]]:
+    def _constants(self, node: Node) -> Iterator[tuple[str, str | None, Tensor]]:
         """The untracked operands of an operation that are known."""
         seen = self.story.constants.get(node.number)
         if seen is None:
@@ -350,7 +350,7 @@ class _Picture:
             yield f"c{id(tensor._array)}", name, tensor
 
 
-def _entitled(name: str | None, operation: str) -> str:
+def _title(name: str | None, operation: str) -> str:
     return operation if name is None else f"{name}: {operation}"
 
 
@@ -369,8 +369,8 @@ def _clusters(boxes: list[_Box], classes: dict[str, str]) -> list[str]:
             yield indent + line
         for below in [p for p in inside if p is not None and _around(p) == path]:
             title = f"{below}: {classes[below]}" if below else classes[below]
-            yield f"{indent}subgraph {_quoted([f'cluster {below}'])} {{"
-            yield f"{indent}  label={_quoted([title])}; graph [{CLUSTER}];"
+            yield f"{indent}subgraph {_quote([f'cluster {below}'])} {{"
+            yield f"{indent}  label={_quote([title])}; graph [{CLUSTER}];"
             yield from frame(below, indent + "  ")
             yield f"{indent}}}"
 
@@ -382,12 +382,12 @@ def _around(path: str) -> str | None:
     return path.rpartition(".")[0] if path else None
 
 
-def _quoted(lines: list[str]) -> str:
+def _quote(lines: list[str]) -> str:
     text = "\n".join(lines).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{text}"'
 
 
-def _written(array: Any) -> str:
+def _format(array: Any) -> str:
     """The values of an array in a few characters, each row in a line of its own."""
     bottom = getattr(array, "bottom", array)  # inside a transform: the library's own array
     backend = backend_of(bottom)
@@ -395,14 +395,14 @@ def _written(array: Any) -> str:
     if not values.size:
         return "[]"
     if values.size <= WRITTEN and values.shape[-1:] <= (ROW,):
-        return _nested(values)
+        return _format_nested(values)
     sizes = np.abs(values) if values.dtype.kind == "c" else values
     reductions: tuple[Any, ...] = (np.fmin.reduce, np.fmax.reduce)
     least, largest = (reduce(sizes, axis=None) for reduce in reductions)
     return f"{'abs ' if sizes is not values else ''}{least:.3g} … {largest:.3g}"
 
 
-def _nested(values: np.ndarray[Any, Any]) -> str:
+def _format_nested(values: np.ndarray[Any, Any]) -> str:
     if values.ndim:
-        return "[" + (", " if values.ndim == 1 else "\n").join(map(_nested, values)) + "]"
+        return "[" + (", " if values.ndim == 1 else "\n").join(map(_format_nested, values)) + "]"
     return f"{values[()]:.4g}"

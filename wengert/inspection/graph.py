@@ -56,7 +56,7 @@ def scopes(module: Any, story: Story) -> Iterator[None]:
             story.classes[path] = type(one).__name__
             forward = one.forward
             before.append((own, own.get("forward", missing)))
-            own["forward"] = _scoped(path, forward)
+            own["forward"] = _in_scope(path, forward)
         yield
     finally:
         for own, forward in reversed(before):
@@ -66,7 +66,7 @@ def scopes(module: Any, story: Story) -> Iterator[None]:
                 own["forward"] = forward
 
 
-def _scoped(path: str, forward: Callable[..., Any]) -> Callable[..., Any]:
+def _in_scope(path: str, forward: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(forward)
     def call(*args: Any, **kwargs: Any) -> Any:
         token = _scope.set(path)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from wengert.backends import namespaces
 from wengert.backends.backend import rule_on_device
 from wengert.interpreters.batching import by_composite, elementwise
-from wengert.interpreters.levels import Exit, entered
+from wengert.interpreters.levels import Exit, enter
 from wengert.interpreters.lifted import Lifted, apply, lifted, namespace_of
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import SCALARS
@@ -230,4 +230,4 @@ class BatchExit(Exit):
 
 def make_batch(x: Tensor, level: int) -> Tensor:
     """A Tensor whose members are along the first axis of another."""
-    return entered(Batched(x._array, level), (x._node,))
+    return enter(Batched(x._array, level), (x._node,))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from wengert.backends import dtype_of, namespaces
 from wengert.backends.backend import rule_on_device
-from wengert.interpreters.levels import Exit, entered
+from wengert.interpreters.levels import Exit, enter
 from wengert.interpreters.lifted import (
     Lifted,
     apply,
@@ -122,7 +122,7 @@ def make_dual(primal: Tensor, tangent: Tensor | None, level: int) -> Tensor:
     dual = Dual(primal._array, None if tangent is None else tangent._array, level)
     if not recording():
         return untracked(dual)
-    return entered(dual, (primal._node, None if tangent is None else tangent._node))
+    return enter(dual, (primal._node, None if tangent is None else tangent._node))
 
 
 #: The levels of the forward transforms whose functions run now, or are swept.
@@ -243,7 +243,7 @@ def push(
 
 
 @cache
-def declared(primitive: Primitive, name: str) -> Declared | None:
+def declaration(primitive: Primitive, name: str) -> Declared | None:
     """The declaration instead of a forward derivative by an input; None if there is one."""
     missing = NOT_IMPLEMENTED if primitive.rules else ZERO
     rule = primitive.jvps.get(name, primitive.rules.get(name, missing))
@@ -256,7 +256,7 @@ def declared(primitive: Primitive, name: str) -> Declared | None:
 def _moves(primitive: Primitive, position: int, t: Any) -> bool:
     """Whether an input's tangent affects the result; raise if there is no derivative."""
     name = primitive.input_at(position)
-    rule = declared(primitive, name)
+    rule = declaration(primitive, name)
     if rule not in (None, ZERO):
         raise rule.refusal(primitive.name, name)
     if rule is None and isinstance(t, Exception):

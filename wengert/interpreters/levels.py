@@ -31,7 +31,7 @@ class Entry(Leaf):
         self.level, self.owners = lifted.level, owners
 
 
-def entered(lifted: Any, owners: tuple[Node | None, ...]) -> Tensor:
+def enter(lifted: Any, owners: tuple[Node | None, ...]) -> Tensor:
     """A Tensor of a lifted array, with a node inside if an owner has a node outside."""
     if any(owner is not None for owner in owners):
         return with_node(lifted, Entry(lifted, owners))

@@ -11,7 +11,7 @@ from wengert.nn.layers import Linear
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
 from wengert.ops.hints import Refusing
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, wrap
 
 
 class MultiheadAttention(Refusing, Module):
@@ -112,7 +112,7 @@ class MultiheadAttention(Refusing, Module):
             inputs = rows[id(query)], rows[id(key)], rows[id(value)]
             sequence = 1
             if key_padding_mask is not None:
-                key_padding_mask = ops.expand_dims(wrapped(key_padding_mask), axis=0)
+                key_padding_mask = ops.expand_dims(wrap(key_padding_mask), axis=0)
         query, key, _ = inputs
 
         def split_heads(x: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from wengert.nn.functional.define import in_one_dtype
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
 from wengert.ops.creation import whole
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, wrap
 
 #: Parts of the weights, a gate each.
 GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
@@ -75,7 +75,7 @@ class Recurrent(Module, Generic[S]):
         if given is None:
             zeros = ops.zeros(shape, dtype=x.dtype, device=differentiable.device(x))
             return (zeros,) * (2 if self.mode == "LSTM" else 1)
-        state = [wrapped(part) for part in given]
+        state = [wrap(part) for part in given]
         for part in state:
             if tuple(part.shape) != shape:
                 raise RuntimeError(
@@ -110,7 +110,7 @@ class _Cell(Recurrent[S]):
     def forward(self, input: Any, hx: Any = None) -> S:
         """Return the next state of (N, input_size) and a state, by default of zeros."""
         name, given = type(self).__name__, self._state_parts(hx)
-        x = wrapped(input)
+        x = wrap(input)
         if x.ndim not in (1, 2) or x.shape[-1] != self.input_size:
             raise RuntimeError(
                 f"{name} got an input of shape {tuple(x.shape)}; it needs (N, {self.input_size}), "

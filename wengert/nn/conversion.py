@@ -18,7 +18,7 @@ from wengert.backends import (
 )
 from wengert.backends.registry import is_backend
 from wengert.interpreters.namespaces import differentiable
-from wengert.tape.tensor import Tensor, differentiates, wrapped
+from wengert.tape.tensor import Tensor, differentiates, wrap
 
 
 def convert(array: Any, backend: Backend, dtype: DType, device: Any = None) -> Any:
@@ -94,7 +94,7 @@ def as_number(value: Any, name: str) -> Any:
         return value.item()
     if not hasattr(value, "dtype"):
         return value
-    tensor = wrapped(value)
+    tensor = wrap(value)
     check_constant(tensor, name)
     if tensor.shape:
         raise TypeError(

@@ -11,7 +11,7 @@ from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
 from wengert.ops.hints import Refusing
 from wengert.tape.grad_mode import no_grad
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, wrap
 
 
 class Embedding(Refusing, Module):
@@ -49,7 +49,7 @@ class Embedding(Refusing, Module):
         cls, embeddings: Any, freeze: bool = True, padding_idx: int | None = None
     ) -> Self:
         """Make a layer of a table, a Tensor or array of shape (V, D), which is not copied."""
-        table = wrapped(embeddings)
+        table = wrap(embeddings)
         if table.ndim != 2:
             raise ValueError(
                 f"Embeddings parameter is expected to be 2-dimensional, not {tuple(table.shape)}"

@@ -1,6 +1,6 @@
 """Layers whose numbers a module learns, and those that only change shapes.
 
-`wrapped` makes a Tensor of an array, `anew` another Tensor of the same values; `whole` refuses what
+`wrap` makes a Tensor of an array, `anew` another Tensor of the same values; `whole` refuses what
 is no integer. What calls a function with options alone is a row of `wengert.nn.stored`.
 """
 
@@ -14,7 +14,7 @@ from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
 from wengert.ops.creation import whole
 from wengert.tape.primitive import anew
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, wrap
 
 
 class Identity(Module):
@@ -109,7 +109,7 @@ class Flatten(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Reshape the input; one without axes gets one."""
-        return wrapped(input).flatten(self.start_dim, self.end_dim)
+        return wrap(input).flatten(self.start_dim, self.end_dim)
 
     def extra_repr(self) -> str:
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"

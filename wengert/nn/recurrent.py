@@ -11,7 +11,7 @@ from wengert.nn.functional.dropout import probability
 from wengert.nn.parameter import Parameter
 from wengert.ops.hints import Refusing
 from wengert.tape.leaving import warn
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, wrap
 
 
 class _Layers(Recurrent[S]):
@@ -123,7 +123,7 @@ class _Layers(Recurrent[S]):
         name, size = type(self).__name__, self.input_size
         if packed and type(packed.batch_sizes) is not tuple:
             raise TypeError(f"{name} takes packed sequences of wg.nn.utils.rnn, not {type(packed)}")
-        x = wrapped(packed.data if packed else input)
+        x = wrap(packed.data if packed else input)
         if packed and (x.ndim != 2 or x.shape[-1] != size):
             raise RuntimeError(
                 f"{name} got a packed sequence with rows of shape {tuple(x.shape)[1:]}; it needs "

@@ -11,7 +11,7 @@ import numpy as np
 import wengert as wg
 from wengert.backends import dtype_of
 from wengert.backends.keys import as_view
-from wengert.ops.indexing import getitem, replaced, setitem
+from wengert.ops.indexing import getitem, replace, setitem
 from wengert.tape.grad_mode import record_always, recording
 from wengert.tape.node import AccumulateGrad, is_lifted, running_forwards
 from wengert.tape.observers import observing
@@ -57,7 +57,7 @@ def settle(x: Any) -> Any:
         for tracked in (False, True):
             places = [i for i, row in rows.items() if (row._node is not None) is tracked]
             if places:
-                base = replaced(base, places, wg.stack([rows[i] for i in places]))
+                base = replace(base, places, wg.stack([rows[i] for i in places]))
     observing.extend(told)
     x._array, x._node = base._array, base._node
     return x
@@ -95,14 +95,14 @@ def _row(x: Any, i: int) -> Any:
     return with_node(row._array, row._node)
 
 
-def _replaced(x: Any, i: int, rest: Any, value: Any) -> Any:
+def _replace(x: Any, i: int, rest: Any, value: Any) -> Any:
     shape, dtype = x.shape[1:], x.dtype
     if not rest and isinstance(value, Tensor) and value.shape == shape and value.dtype is dtype:
         array = value._array  # whose memory may be the program's, as of `wengert.asarray`
         return with_node(array.copy() if type(array) is np.ndarray else array, value._node)
     if not rest and type(value) is float and dtype.kind == "real floating":
         return untracked(np.full(shape, value, dtype.name))
-    return replaced(_row(x, i), rest or ..., value)
+    return replace(_row(x, i), rest or ..., value)
 
 
 def write(x: Any, key: Any, value: Any) -> None:
@@ -111,7 +111,7 @@ def write(x: Any, key: Any, value: Any) -> None:
     if place is None or not _waits(x, value):
         setitem(x, key, value)
         return
-    new = _replaced(x, *place, value)
+    new = _replace(x, *place, value)
     check_views(x, None, value, key)
     if type(x) is not Filling:
         rows = _Rows()

@@ -34,7 +34,7 @@ class _Flat:
         return read(wg.reshape(self._x, (-1,)).clone(), key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        flat = indexing.replaced(wg.reshape(self._x, (-1,)), key, value)
+        flat = indexing.replace(wg.reshape(self._x, (-1,)), key, value)
         assign(self._x, wg.reshape(flat, self._x.shape), value)
 
 

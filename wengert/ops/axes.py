@@ -11,7 +11,7 @@ from wengert.backends import as_dtype, backend_of
 from wengert.backends.lengths import known_lengths, unsized
 from wengert.backends.registry import lost_with
 from wengert.ops.data_type import astype
-from wengert.tape.tensor import Tensor, differentiates, number_of, wrapped
+from wengert.tape.tensor import Tensor, differentiates, number_of, wrap
 
 
 def shape_of(x: Any) -> tuple[int, ...]:
@@ -96,13 +96,13 @@ def as_axes(axis: int | Sequence[int], ndim: int, function: str | None = None) -
         return (axis,)
     axis = tuple(axis) if isinstance(axis, list) else axis
     try:
-        return _remembered(axis, ndim, function)
+        return _normalise_numbers(axis, ndim, function)
     except TypeError:  # of what is no key, or no axis
         return _as_axes(axis, ndim, function)
 
 
 @lru_cache(maxsize=1024, typed=True)
-def _remembered(axis: Any, ndim: int, function: str | None) -> tuple[int, ...]:
+def _normalise_numbers(axis: Any, ndim: int, function: str | None) -> tuple[int, ...]:
     """The same for Python's own numbers: what others stand for may change."""
     if not {int, bool}.issuperset(map(type, axis if isinstance(axis, tuple) else (axis,))):
         raise TypeError("no key")
@@ -124,7 +124,7 @@ def all_axes(axis: tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
     return tuple(range(ndim)) if axis is None else axis
 
 
-def kept(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
+def keep_axes(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
     """A shape with the length 1 along some axes."""
     return tuple([1 if i in axes else n for i, n in enumerate(shape)])
 
@@ -155,7 +155,7 @@ def number(value: Any, function: str, parameter: str) -> Any:
     if isinstance(value, NUMBERS) or hasattr(value, "regularise"):  # a number that a trace follows
         return value
     if hasattr(value, "dtype"):
-        given = wrapped(value)
+        given = wrap(value)
         if given.size == 1:
             return number_of(given, "item")
         raise TypeError(
@@ -185,7 +185,7 @@ def operand(value: Any, x: Tensor, function: str, parameter: str) -> Any:
     )
 
 
-def filled(xp: Any, g: tuple[Any, ...]) -> tuple[Any, ...]:
+def fill_zeros(xp: Any, g: tuple[Any, ...]) -> tuple[Any, ...]:
     """Cotangents of results of one shape, with zeros where nothing depends on one."""
     if all(one is not None for one in g):
         return g

@@ -13,7 +13,7 @@ from wengert.ops.creation import default_dtype, full, leaf, new_device
 from wengert.ops.data_type import astype, result_type, to_backend, to_device
 from wengert.ops.define import operation
 from wengert.tape.promotion import SCALARS, check_range, limits, number_type
-from wengert.tape.tensor import Tensor, check_leaving, untracked, warn_of_leaving, wrapped
+from wengert.tape.tensor import Tensor, check_leaving, untracked, warn_of_leaving, wrap
 from wengert.tape.views import same, show
 
 __all__ = ["as_tensor", "asarray", "clone", "from_dlpack", "from_numpy", "tensor"]
@@ -82,8 +82,8 @@ def asarray(
                 what = "a Python number" if number else "joining arrays"
                 raise ValueError(f"asarray: {what} needs a copy, and copy=False was given")
             if number:
-                return leaf(_filled(obj, *_dtypes(obj, wanted), device)._array, requires_grad)
-            obj, copy = _joined(obj, wanted), None
+                return leaf(_fill(obj, *_dtypes(obj, wanted), device)._array, requires_grad)
+            obj, copy = _join(obj, wanted), None
         else:
             found = _from_library(obj)
             if found is None:
@@ -129,7 +129,7 @@ def _check_bare(obj: Any) -> None:
         raise TypeError(f"asarray takes numbers, and was given a {type(obj).__name__}; {more}")
 
 
-def _joined(obj: Any, wanted: DType | None) -> Tensor:
+def _join(obj: Any, wanted: DType | None) -> Tensor:
     """One Tensor of nested sequences that hold Tensors; tracked if one of these is.
 
     Backend, device and dtype are those of the Tensors; numbers have no dtype of their own, as in
@@ -139,7 +139,7 @@ def _joined(obj: Any, wanted: DType | None) -> Tensor:
     shape = _collect(obj, items)
     if not _any_tensor(obj):
         of, wanted = _dtypes(obj, wanted)
-        items = [_filled(x, of, wanted) for x in items]
+        items = [_fill(x, of, wanted) for x in items]
     tensors = [x for x in items if isinstance(x, Tensor)]
     _check_backends(tensors)
     if wanted is None:
@@ -217,7 +217,7 @@ def _now(obj: Any) -> Any:
     return obj
 
 
-def _filled(x: Any, of: DType, wanted: DType, device: Any = None) -> Tensor:
+def _fill(x: Any, of: DType, wanted: DType, device: Any = None) -> Tensor:
     """An item in the dtype that NumPy gives the data, cast to the wanted one."""
     low, high = limits(wanted)
     if isinstance(x, Tensor | np.ndarray):
@@ -480,7 +480,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     _check_bare(x)
     with suppress(TypeError):  # of what is no raw array
         if backend_of(x).exchanging:  # whose own export is one process's part
-            x = wrapped(x)
+            x = wrap(x)
         elif not _shares(x) and copy is not False:
             x = backend_of(x).adopt(x)
     backend, where = new_device(device)

@@ -33,7 +33,7 @@ from wengert.ops.data_type import (
 )
 from wengert.ops.limits import finfo
 from wengert.tape.promotion import check_range, default_complex_dtype, number_type
-from wengert.tape.tensor import Tensor, only_element, untracked, wrapped
+from wengert.tape.tensor import Tensor, only_element, untracked, wrap
 
 __all__ = [
     "arange",
@@ -134,7 +134,7 @@ def _far_apart(start: Any, stop: Any, dtype: DType) -> bool:
     return max(abs(length.real), abs(length.imag)) > finfo(dtype).max
 
 
-def _filled(
+def _fill(
     name: str, shape: tuple[Any, ...], dtype: Any, device: Any, requires_grad: bool
 ) -> Tensor:
     backend, where = new_device(device)
@@ -157,7 +157,7 @@ def empty(
     >>> wg.empty((2, 3)).shape
     (2, 3)
     """
-    return _filled("empty", (shape, *more), dtype, device, requires_grad)
+    return _fill("empty", (shape, *more), dtype, device, requires_grad)
 
 
 def ones(
@@ -171,7 +171,7 @@ def ones(
     tensor([[1., 1.],
             [1., 1.]])
     """
-    return _filled("ones", (shape, *more), dtype, device, requires_grad)
+    return _fill("ones", (shape, *more), dtype, device, requires_grad)
 
 
 def zeros(
@@ -185,7 +185,7 @@ def zeros(
     tensor([[0, 0, 0],
             [0, 0, 0]])
     """
-    return _filled("zeros", (shape, *more), dtype, device, requires_grad)
+    return _fill("zeros", (shape, *more), dtype, device, requires_grad)
 
 
 def full(
@@ -245,10 +245,10 @@ def _spread(
     else:
         here = ones(shape, dtype=wanted, device=differentiable.device(value))
         made = differentiable.multiply(here, value)
-    return _finished(made, device, requires_grad)
+    return _finish(made, device, requires_grad)
 
 
-def _finished(made: Tensor, device: Any, requires_grad: bool) -> Tensor:
+def _finish(made: Tensor, device: Any, requires_grad: bool) -> Tensor:
     """A result of Tensors, on the wanted device; a leaf if asked for, and no Tensor is tracked."""
     if device is not None:
         made = to_device(made, device)
@@ -332,7 +332,7 @@ def full_like(
     tensor([2.5000, 2.5000, 2.5000])
     """
     if isinstance(fill_value, Tensor) and not fill_value.ndim:
-        x = wrapped(x)
+        x = wrap(x)
         fill_value = to_backend(fill_value, x.backend.name, device=differentiable.device(x))
         wanted = x.dtype if dtype is None else dtype
         where = x.device if device is None else device
@@ -401,7 +401,7 @@ def arange(
         counts = arange(count, dtype=wanted, device=where)
         first, by = (_end(value, wanted) for value in given)
         made = differentiable.add(differentiable.multiply(counts, by), first)
-        return _finished(made, device, requires_grad)
+        return _finish(made, device, requires_grad)
     array = backend.namespace.arange(
         start, stop, step, dtype=backend.raw_dtype(wanted), device=where
     )
@@ -453,7 +453,7 @@ def linspace(
         # Both ends are exact.
         before = differentiable.multiply(differentiable.subtract(1, after), first)
         made = differentiable.add(before, differentiable.multiply(after, last))
-        return _finished(made, device, requires_grad)
+        return _finish(made, device, requires_grad)
     start, stop = (_number(value, "linspace") for value in (start, stop))
     wanted = default_dtype(0.0, start, stop) if dtype is None else as_dtype(dtype)
     _check_steps(start, stop, wanted)

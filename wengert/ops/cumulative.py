@@ -4,7 +4,7 @@ from typing import Any
 
 from wengert.backends import dtype_of
 from wengert.interpreters.batching import shift_axes
-from wengert.ops.axes import as_axis, at_axis, kept, raw_array, raw_dtype, shape_of
+from wengert.ops.axes import as_axis, at_axis, keep_axes, raw_array, raw_dtype, shape_of
 from wengert.ops.define import operation
 from wengert.ops.shares import by_float32
 from wengert.tape.primitive import Primitive
@@ -19,7 +19,7 @@ def preceding_products(xp: Any, x: Any, axis: int) -> Any:
 
 def _after_zero(xp: Any, x: Any, axis: int) -> Any:
     """``x`` with a zero in front."""
-    zero = xp.zeros(kept(x.shape, (axis,)), dtype=x.dtype, device=xp.device(x))
+    zero = xp.zeros(keep_axes(x.shape, (axis,)), dtype=x.dtype, device=xp.device(x))
     return xp.concat([zero, x], axis=axis)
 
 
@@ -83,7 +83,7 @@ def _recurrence_cotangent(xp: Any, g: Any, a: Any, axis: int) -> Any:
     return xp.flip(z, axis=(axis,))
 
 
-def _delayed(xp: Any, x: Any, axis: int) -> Any:
+def _delay(xp: Any, x: Any, axis: int) -> Any:
     """``x`` one place later: its last element is gone, and its first a zero."""
     if not x.shape[axis]:
         return x
@@ -95,14 +95,14 @@ Primitive(
     ["a", "b"],
     {
         "a": lambda xp, g, a, out, axis: (
-            _recurrence_cotangent(xp, g, a, axis) * xp.conj(_delayed(xp, out, axis))
+            _recurrence_cotangent(xp, g, a, axis) * xp.conj(_delay(xp, out, axis))
         ),
         "b": _recurrence_cotangent,
     },
     view=None,
     jvps={
         "a": lambda xp, t, a, out, axis: xp.linear_recurrence(
-            a, t * _delayed(xp, out, axis), axis=axis
+            a, t * _delay(xp, out, axis), axis=axis
         ),
         "b": lambda xp, t, a, axis: xp.linear_recurrence(a, t, axis=axis),
     },

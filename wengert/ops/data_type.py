@@ -28,7 +28,7 @@ from wengert.tape.promotion import (
     promote,
     set_default_dtype,
 )
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, wrap
 
 __all__ = [
     "astype",
@@ -79,7 +79,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> T
     >>> x.grad.dtype
     wengert.float32
     """
-    tensor = wrapped(x)
+    tensor = wrap(x)
     wanted = as_dtype(dtype)
     if tensor.dtype.complex and not wanted.complex and wanted.kind != "bool":
         raise TypeError(
@@ -115,7 +115,7 @@ def to_device(x: Any, device: Any, /, *, stream: Any = None) -> Tensor:
     """
     if stream is not None:
         raise ValueError("to_device: stream is not supported; pass None")
-    tensor = wrapped(x)
+    tensor = wrap(x)
     backend = backend_of(tensor._array)
     source, target = backend.device(tensor._array), target_device(tensor._array, device)
     if source == target:
@@ -151,7 +151,7 @@ def to_backend(x: Any, name: str, /, *, device: Any = None) -> Tensor:
     >>> x.grad.backend.name  # the gradient comes back
     'numpy'
     """
-    tensor = wrapped(x)
+    tensor = wrap(x)
     source = backend_of(tensor._array)
     if not isinstance(name, str):
         raise TypeError(f"to_backend takes the name of a backend, not {type(name).__name__}")

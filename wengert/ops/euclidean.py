@@ -90,7 +90,7 @@ Primitive(
 )
 
 
-def turned(xp: Any, t: Any, x: Any) -> Any:
+def tangent_of_direction(xp: Any, t: Any, x: Any) -> Any:
     """The tangent, and the cotangent, of ``x / |x|``: the part of ``t / |x|`` at right angles to x.
 
     A difference of t and its part along x would lose it where it is small.
@@ -104,7 +104,7 @@ def turned(xp: Any, t: Any, x: Any) -> Any:
 
 def _turned_or_none(xp: Any, t: Any, x: Any, scale: Any = 1) -> Any:
     # Where the scale is 0, a smooth function of the modulus may have its only slope.
-    return nan_where(xp, (x == 0) & (t != 0), turned(xp, scale * t, x))
+    return nan_where(xp, (x == 0) & (t != 0), tangent_of_direction(xp, scale * t, x))
 
 
 # scale x / |x| of complex numbers, and 0 where x is 0.

@@ -3,7 +3,7 @@
 from typing import Any, Literal
 
 from wengert.interpreters.batching import as_it_is
-from wengert.ops.axes import filled, shape_of
+from wengert.ops.axes import fill_zeros, shape_of
 from wengert.ops.creation import whole
 from wengert.ops.define import operation
 from wengert.tape.tensor import Tensor
@@ -54,7 +54,7 @@ def triu(x: Any, /, k: int = 0) -> Tensor:
 
 def _meshgrid_rule(xp: Any, g: Any, index: int, indexing: str) -> Any:
     own = {0: 1, 1: 0}.get(index, index) if indexing == "xy" and len(g) > 1 else index
-    return xp.sum(filled(xp, g)[index], axis=tuple(i for i in range(len(g)) if i != own))
+    return xp.sum(fill_zeros(xp, g)[index], axis=tuple(i for i in range(len(g)) if i != own))
 
 
 def _meshgrid_batch(call: Any, *arrays: Any, indexing: str = "xy") -> Any:

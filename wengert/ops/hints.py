@@ -62,12 +62,12 @@ def refuse_keywords(function: F, refused: Mapping[str, str] = KEYWORDS["transfor
     """Let a function refuse keywords of other libraries, by default those of transforms."""
 
     @wraps(function)
-    def called(*args: Any, **options: Any) -> Any:
+    def call(*args: Any, **options: Any) -> Any:
         for name in refused.keys() & options if options else ():
             raise TypeError(f"{function.__name__} takes no {name}, {refused[name]}")
         return function(*args, **options)
 
-    return called  # type: ignore[return-value]
+    return call  # type: ignore[return-value]
 
 
 class Refusing:

@@ -17,7 +17,7 @@ import numpy as np
 from wengert.backends import add_composite
 from wengert.backends.keys import SLOT, cut
 from wengert.interpreters.namespaces import differentiable
-from wengert.ops.axes import inverse_permutation, kept
+from wengert.ops.axes import inverse_permutation, keep_axes
 
 add_composite("cut", lambda xp, x, key: cut(x, key=key))
 vars(differentiable)["cut"] = partial(cut)  # which is no method of Tensors
@@ -102,7 +102,7 @@ class Layout:
             elif type(part) is int:
                 advanced.append(place)
                 self.dropped.append(axis)
-                self.cuts.append((_checked(part, axis, shape), 1, 1))
+                self.cuts.append((_check(part, axis, shape), 1, 1))
             else:
                 advanced.append(place)
                 blocks.append(part.block)
@@ -184,7 +184,7 @@ def _width(part: Any) -> int:
     return 0 if part is None or part is Ellipsis else 1
 
 
-def _checked(i: int, axis: int, shape: tuple[int, ...]) -> int:
+def _check(i: int, axis: int, shape: tuple[int, ...]) -> int:
     n = shape[axis]
     if n != n:  # nan, which the library explains
         raise ValueError(f"axis {axis} has no known size")
@@ -296,7 +296,7 @@ def _scatter(xp: Any, x: Any, layout: Layout, shape: tuple[int, ...], *, add: bo
 def _uncut(xp: Any, x: Any, axis: int, start: int, step: int, length: int, n: int) -> Any:
     """Spread the slices of ``x`` along an axis of length ``n``, with zeros between them."""
     device = xp.device(x)
-    blank = xp.zeros(kept(x.shape, (axis,)), dtype=x.dtype, device=device)
+    blank = xp.zeros(keep_axes(x.shape, (axis,)), dtype=x.dtype, device=device)
     x = xp.concat([x, blank], axis=axis)
     away = xp.arange(-start, n - start, dtype=xp.int64, device=device)
     slices = xp.floor_divide(away, step)

@@ -249,7 +249,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     `ValueError` if it does not broadcast; `RuntimeError` if ``x`` is a leaf that requires grad,
     outside `no_grad`.
     """
-    assign(x, replaced(x, key, value), value, key)
+    assign(x, replace(x, key, value), value, key)
 
 
 @operation(
@@ -267,7 +267,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     weak=True,
     batch=_setitem_batch,
 )
-def replaced(x: Tensor, key: Any, value: Any, call: str = "x[key] = value") -> Tensor:
+def replace(x: Tensor, key: Any, value: Any, call: str = "x[key] = value") -> Tensor:
     """A copy of ``x`` after ``x[key] = value``, as in `setitem`; errors name the ``call``."""
     parts, indices = parse_key(x, key)
     if isinstance(value, list | tuple):
@@ -281,7 +281,7 @@ def replaced(x: Tensor, key: Any, value: Any, call: str = "x[key] = value") -> T
         # Only some libraries let a value have more axes than its place, if they are of length 1.
         first = next((i for i, n in enumerate(value.shape) if n != 1), len(value.shape))
         value = getitem.run(value, key=(0,) * first)
-    return replaced.run(x, value, *indices, key=parts)
+    return replace.run(x, value, *indices, key=parts)
 
 
 # -- take ----------------------------------------------------------------------------------------

@@ -249,7 +249,7 @@ at = property(At)
 # -- what has two meanings -------------------------------------------------------------------------
 
 
-def _named(name: str, function: Any) -> Any:
+def _name(name: str, function: Any) -> Any:
     function.__name__ = function.__qualname__ = name
     return function
 
@@ -281,7 +281,7 @@ def _moment(name: str, function: Any) -> Any:
         axis, keepdims = axis if dim is None else dim, bool(keepdims or keepdim)
         return function(x, axis=axis, correction=divisor, keepdims=keepdims)
 
-    return _named(name, moment)
+    return _name(name, moment)
 
 
 def _extreme(name: str, function: Any) -> Any:
@@ -294,34 +294,34 @@ def _extreme(name: str, function: Any) -> Any:
             )
         return function(x, axis=axis, keepdims=keepdims)
 
-    return _named(name, extreme)
+    return _name(name, extreme)
 
 
-def _refused(name: str, meanings: str) -> Any:
-    def refused(x: Tensor, /, axis: Any = None, *more: Any) -> Any:
+def _refusal(name: str, meanings: str) -> Any:
+    def refuse(x: Tensor, /, axis: Any = None, *more: Any) -> Any:
         """Raise: the libraries give different results."""
         raise TypeError(f"x.{name} {meanings}")
 
-    return _named(name, refused)
+    return _name(name, refuse)
 
 
 std, var = _moment("std", statistical.std), _moment("var", statistical.var)
 max, min = _extreme("max", statistical.max), _extreme("min", statistical.min)
-sort = _refused(
+sort = _refusal(
     "sort",
     "changes x in NumPy, and gives values and indices in PyTorch; write wg.sort(x), wg.argsort(x)",
 )
-median = _refused(
+median = _refusal(
     "median",
     "is the lower of two middle values in PyTorch, and NumPy's function their mean; write "
     'wg.median(x) for the mean, or wg.quantile(x, 0.5, method="lower")',
 )
-nonzero = _refused(
+nonzero = _refusal(
     "nonzero",
     "gives an array for each axis in NumPy, and one matrix in PyTorch; write wg.nonzero(x), or "
     "wg.stack(wg.nonzero(x), axis=1)",
 )
-equal = _refused(
+equal = _refusal(
     "equal",
     "is one bool in PyTorch, and an array in the standard; write bool(wg.all(x == y)), or x == y",
 )

@@ -123,7 +123,7 @@ def _operator(name: str, function: Function) -> Function:
 _ELEMENTWISE = add.__code__
 
 
-def _reflected(function: Function) -> Function:
+def _reflect(function: Function) -> Function:
     def method(self: Tensor, other: Any, /) -> Tensor:
         return function(other, self)
 
@@ -224,7 +224,7 @@ def _fill(self: Tensor, value: Any, /) -> Tensor:
     """Set every element to one value: a number, or an array of one element, which is tracked."""
     value = value.item() if isinstance(value, np.generic) else value
     if number_type(value) not in SCALARS:
-        return _taken(self, value, "fill_")
+        return _take(self, value, "fill_")
     check_storable("fill_", value, self.dtype)
     return assign(self, _filled(self, value=value))
 
@@ -234,7 +234,7 @@ def _zero(self: Tensor) -> Tensor:
     return _fill(self, 0)
 
 
-def _scaled(other: Any, alpha: Any, function: str) -> Any:
+def _scale(other: Any, alpha: Any, function: str) -> Any:
     """A product, also of two numbers, of which `multiply` takes none."""
     if not isinstance(alpha, Tensor):
         alpha = number(alpha, function, "alpha")
@@ -247,22 +247,22 @@ def _scaled(other: Any, alpha: Any, function: str) -> Any:
 
 def _add(self: Tensor, other: Any, /, *, alpha: Any = 1) -> Tensor:
     """Add ``alpha * other`` in place."""
-    return _IADD(self, _scaled(other, alpha, "add_"))
+    return _IADD(self, _scale(other, alpha, "add_"))
 
 
 def _sub(self: Tensor, other: Any, /, *, alpha: Any = 1) -> Tensor:
     """Subtract ``alpha * other`` in place."""
-    return _ISUB(self, _scaled(other, alpha, "sub_"))
+    return _ISUB(self, _scale(other, alpha, "sub_"))
 
 
 def _copy(self: Tensor, source: Any, /) -> Tensor:
     """Take the values of another array, of any backend, device and dtype; they stay tracked."""
     if isinstance(source, np.generic) or number_type(source) in SCALARS:
         return _fill(self, source)
-    return _taken(self, source, "copy_")
+    return _take(self, source, "copy_")
 
 
-def _taken(self: Tensor, source: Any, function: str) -> Tensor:
+def _take(self: Tensor, source: Any, function: str) -> Tensor:
     given = source
     if isinstance(source, list | tuple):
         given = as_storable(function, source, self.dtype)
@@ -335,7 +335,7 @@ def _attach_operators() -> None:
         function = _operator(standard, functions[standard])
         methods[f"__{name}__"] = function
         # ``5 * x`` is recorded as ``x * 5``, as PyTorch does.
-        methods[f"__r{name}__"] = function if commutes else _reflected(function)
+        methods[f"__r{name}__"] = function if commutes else _reflect(function)
         methods[f"__i{name}__"] = _in_place(standard, function)
     for name, standard in UNARY:
         methods[f"__{name}__"] = functions[standard]

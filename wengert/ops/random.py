@@ -25,7 +25,7 @@ from wengert.ops.data_type import astype, get_default_dtype, result_type
 from wengert.ops.define import operation
 from wengert.ops.hints import list_public
 from wengert.tape.node import is_lifted
-from wengert.tape.tensor import Tensor, untracked, wrapped
+from wengert.tape.tensor import Tensor, untracked, wrap
 
 __all__ = [
     "bernoulli",
@@ -119,14 +119,14 @@ def _on_host(draw: Callable[..., Any], *arguments: Any) -> np.ndarray[Any, Any]:
         return draw(host(), *arguments)  # type: ignore[no-any-return]
 
 
-def _placed(
+def _place(
     draw: Callable[..., Any], arguments: tuple[Any, ...], dtype: DType, device: Any, tracked: bool
 ) -> Tensor:
     """Numbers of a function of `wengert.backends.generators`, as a Tensor."""
     backend, where = new_device(device)
     inside = maps.get() and [each for each in _drawing() if each.randomness == "different"]
     how = (_of_members, draw, tuple([each.size for each in inside])) if inside else (draw,)
-    array = backend.drawn(_on_host, (*how, *arguments), where)
+    array = backend.draw(_on_host, (*how, *arguments), where)
     if array.dtype != (raw := backend.raw_dtype(dtype)):
         array = backend.namespace.astype(array, raw)
     for each in inside:
@@ -141,7 +141,7 @@ def _draw_standard(
     wanted = get_default_dtype() if dtype is None else as_dtype(dtype)
     if not wanted.inexact:
         raise TypeError(f"random numbers of a floating or complex dtype, and not {wanted.name}")
-    return _placed(draw, (as_lengths(size, function), wanted.name), wanted, device, tracked)
+    return _place(draw, (as_lengths(size, function), wanted.name), wanted, device, tracked)
 
 
 def _of_members(
@@ -181,7 +181,7 @@ def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool
     return _draw_standard(generators.normal, "randn", size, dtype, device, requires_grad)
 
 
-def _drawn(
+def _draw(
     draw: Callable[..., Any],
     function: str,
     given: dict[str, Any],
@@ -228,7 +228,7 @@ def uniform(
     >>> bool(wg.all((x >= -1) & (x < 1)))
     True
     """
-    drawn, (low, high) = _drawn(
+    drawn, (low, high) = _draw(
         generators.uniform, "uniform", {"low": low, "high": high}, size, dtype, device
     )
     if drawn.dtype.complex:
@@ -261,7 +261,7 @@ def normal(
     """
     if not hasattr(std, "shape") and std < 0:
         raise ValueError(f"normal: std can't be negative, and is {std}")
-    drawn, (mean, std) = _drawn(
+    drawn, (mean, std) = _draw(
         generators.normal, "normal", {"mean": mean, "std": std}, size, dtype, device
     )
     values = elementwise.add(elementwise.multiply(drawn, std), mean)
@@ -289,7 +289,7 @@ def randint(
     if high <= low:
         raise ValueError(f"randint: there is no integer in [{low}, {high})")
     wanted = DTYPES["int64"] if dtype is None else as_dtype(dtype)
-    return _placed(
+    return _place(
         generators.integers, (low, high, as_lengths((size,), "randint")), wanted, device, False
     )
 
@@ -308,7 +308,7 @@ def randperm(n: int, /, *, dtype: Any = None, device: Any = None) -> Tensor:
     if n < 0:
         raise ValueError(f"randperm: n can't be negative, and is {n}")
     wanted = DTYPES["int64"] if dtype is None else as_dtype(dtype)
-    return _placed(generators.permutation, (n,), wanted, device, False)
+    return _place(generators.permutation, (n,), wanted, device, False)
 
 
 # -- on the device -------------------------------------------------------------------------------
@@ -367,5 +367,5 @@ def bernoulli(p: Any, /) -> Tensor:
     >>> wg.random.bernoulli(wg.asarray([0.0, 1.0]))
     tensor([0., 1.])
     """
-    probabilities = wrapped(p)
+    probabilities = wrap(p)
     return astype(elementwise.less(rand_like(probabilities), probabilities), probabilities.dtype)

@@ -25,7 +25,7 @@ Axes = tuple[int, ...] | None
 # -- steps of the rules ------------------------------------------------------------------------
 
 
-def _kept(xp: Any, g: Any, x_shape: Shape, axis: Axes, keepdims: bool) -> Any:
+def _keep_axes(xp: Any, g: Any, x_shape: Shape, axis: Axes, keepdims: bool) -> Any:
     """A reduction's result or cotangent, in a shape that broadcasts against the input."""
     if keepdims or axis is None:
         return g
@@ -34,7 +34,7 @@ def _kept(xp: Any, g: Any, x_shape: Shape, axis: Axes, keepdims: bool) -> Any:
 
 def _spread(xp: Any, g: Any, x_shape: Shape, axis: Axes, keepdims: bool) -> Any:
     """A reduction's cotangent, repeated over what was reduced."""
-    return xp.broadcast_to(_kept(xp, g, x_shape, axis, keepdims), x_shape)
+    return xp.broadcast_to(_keep_axes(xp, g, x_shape, axis, keepdims), x_shape)
 
 
 def _count(x_shape: Shape, axis: Axes) -> int:
@@ -129,7 +129,7 @@ def _var_rule(
     xp: Any, g: Any, x: Any, x_shape: Shape, axis: Axes, correction: float, keepdims: bool
 ) -> Any:
     scaled = _deviation(xp, x, axis) * (2 * _scale(x_shape, axis, correction))
-    return _kept(xp, g, x_shape, axis, keepdims) * scaled
+    return _keep_axes(xp, g, x_shape, axis, keepdims) * scaled
 
 
 def _deviations(xp: Any, x: Any, norm: Any, *, axis: Axes) -> tuple[Any, Any]:
@@ -155,7 +155,7 @@ def _spread_out(
     xp: Any, x: Any, out: Any, x_shape: Shape, axis: Axes, correction: float, keepdims: bool
 ) -> tuple[Any, Any]:
     """Deviations from the mean, and the divisor that makes them the slope."""
-    norm = _kept(xp, out, x_shape, axis, keepdims) / _scale(x_shape, axis, correction)
+    norm = _keep_axes(xp, out, x_shape, axis, keepdims) / _scale(x_shape, axis, correction)
     return xp.deviations(x, norm, axis=axis)  # type: ignore[no-any-return]
 
 
@@ -163,7 +163,7 @@ def _std_rule(
     xp: Any, g: Any, x: Any, out: Any, x_shape: Shape, axis: Axes, correction: float, keepdims: bool
 ) -> Any:
     centred, norm = _spread_out(xp, x, out, x_shape, axis, correction, keepdims)
-    found = xp.direction(_kept(xp, g, x_shape, axis, keepdims), centred, norm)
+    found = xp.direction(_keep_axes(xp, g, x_shape, axis, keepdims), centred, norm)
     if not xp.records and xp.backend:  # nothing differentiates this
         return found
     # Only what moves equal elements apart meets the missing derivative.
@@ -198,7 +198,7 @@ def _std_composite(
     return norm * _scale(x.shape, axis, correction) ** 0.5
 
 
-def _corrected(function: Any, x: Any, axis: Axes, correction: Any, keepdims: bool) -> Tensor:
+def _correct(function: Any, x: Any, axis: Axes, correction: Any, keepdims: bool) -> Tensor:
     """A spread of half precision, or with a correction that may be a Tensor, differentiated."""
     name = function.__name__
     if dtype_of(x.dtype).narrow:  # its squares overflow and vanish
@@ -257,7 +257,7 @@ def var(
     """
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "var")
     if _inexact(x, "var").narrow or type(correction) not in SCALARS:
-        return _corrected(var, x, axes, correction, keepdims)
+        return _correct(var, x, axes, correction, keepdims)
     return var.run(x, axis=axes, correction=correction, keepdims=keepdims)
 
 
@@ -292,7 +292,7 @@ def std(
     """
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "std")
     if _inexact(x, "std").narrow or type(correction) not in SCALARS:
-        return _corrected(std, x, axes, correction, keepdims)
+        return _correct(std, x, axes, correction, keepdims)
     return std.run(x, axis=axes, correction=correction, keepdims=keepdims)
 
 
@@ -302,9 +302,9 @@ def std(
 def _extreme(beaten: str) -> dict[str, Any]:
     """Share the cotangent evenly among the elements that no other one beats: the row's facts."""
 
-    def chosen(xp: Any, x: Any, out: Any, axis: Axes, keepdims: bool) -> Any:
+    def choice(xp: Any, x: Any, out: Any, axis: Axes, keepdims: bool) -> Any:
         # NaN beats all without being equal to them: all get its derivative, which is NaN.
-        return ~getattr(xp, beaten)(x, _kept(xp, out, x.shape, axis, keepdims))
+        return ~getattr(xp, beaten)(x, _keep_axes(xp, out, x.shape, axis, keepdims))
 
     def share(xp: Any, whole: Any, out: Any, which: Any, axis: Axes, keepdims: bool) -> Any:
         number = xp.count_nonzero(which, axis=axis, keepdims=keepdims)
@@ -312,12 +312,12 @@ def _extreme(beaten: str) -> dict[str, Any]:
 
     def rule(xp: Any, g: Any, x: Any, out: Any, axis: Axes, keepdims: bool) -> Any:
         g, out = (wide(xp, g), wide(xp, out)) if xp.records else (g, out)  # as for the mean
-        which = chosen(xp, x, out, axis, keepdims)
+        which = choice(xp, x, out, axis, keepdims)
         each = share(xp, g, out, which, axis, keepdims)
-        return xp.where(which, _kept(xp, each, x.shape, axis, keepdims), 0)
+        return xp.where(which, _keep_axes(xp, each, x.shape, axis, keepdims), 0)
 
     def tangent(xp: Any, t: Any, x: Any, out: Any, axis: Axes, keepdims: bool) -> Any:
-        which = chosen(xp, x, out, axis, keepdims)
+        which = choice(xp, x, out, axis, keepdims)
         whole = total(xp, xp.where(which, t, 0), axis, keepdims)
         return share(xp, whole, out, which, axis, keepdims)
 
@@ -395,7 +395,7 @@ def _others(xp: Any, x: Any, axis: Axes) -> Any:
 
 def _prod_rule(xp: Any, g: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
     others = _others(xp, xp.conj(xp.astype(x, g.dtype)), axis)
-    return _kept(xp, g, x.shape, axis, keepdims) * others
+    return _keep_axes(xp, g, x.shape, axis, keepdims) * others
 
 
 def _prod_tangent(xp: Any, t: Any, x: Any, out: Any, axis: Axes, keepdims: bool) -> Any:

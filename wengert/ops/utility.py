@@ -4,7 +4,7 @@ from operator import index
 from typing import Any
 
 from wengert.interpreters.batching import along, over_axes
-from wengert.ops.axes import as_axes, as_axis, kept, shape_of
+from wengert.ops.axes import as_axes, as_axis, keep_axes, shape_of
 from wengert.ops.define import operation
 from wengert.ops.manipulation import concat, reshape
 from wengert.tape.tensor import Tensor
@@ -47,7 +47,7 @@ def any(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool 
 def _diff_rule(xp: Any, g: Any, x_shape: tuple[int, ...], axis: int, n: int) -> Any:
     if x_shape[axis] <= n:
         return xp.zeros(x_shape, dtype=g.dtype, device=xp.device(g))
-    end = xp.zeros(kept(g.shape, (axis,)), dtype=g.dtype, device=xp.device(g))
+    end = xp.zeros(keep_axes(g.shape, (axis,)), dtype=g.dtype, device=xp.device(g))
     for _ in range(n):
         g = -xp.diff(xp.concat((end, g, end), axis=axis), axis=axis)
     return g

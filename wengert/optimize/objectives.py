@@ -24,15 +24,15 @@ Maker = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 def maker(compiled: bool) -> Maker:
     """What makes functions for SciPy to call."""
-    made: Maker = import_module("wengert.compiler.making").compile if compiled else _timed
+    made: Maker = import_module("wengert.compiler.making").compile if compiled else _time
     return made
 
 
-def _timed(function: Callable[..., Any]) -> Callable[..., Any]:
+def _time(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, with a warning if its first hundred calls take long."""
     begin, calls = perf_counter(), itertools.count(1)
 
-    def called(*args: Any) -> Any:
+    def call(*args: Any) -> Any:
         if next(calls) == 100 and perf_counter() - begin > 5:
             text = (
                 "100 eager calls took over 5 s; compile=True (wg.compile) records the function once"
@@ -40,7 +40,7 @@ def _timed(function: Callable[..., Any]) -> Callable[..., Any]:
             warnings.warn(text, stacklevel=2)
         return function(*args)
 
-    return called
+    return call
 
 
 def _scalar(result: Any) -> Any:

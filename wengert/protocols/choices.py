@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from wengert.interpreters.namespaces import differentiable as xp
-from wengert.ops.indexing import getitem, replaced, setitem
+from wengert.ops.indexing import getitem, replace, setitem
 from wengert.ops.operands import operands
 from wengert.protocols import UnsupportedError
 from wengert.protocols.fitting import values
@@ -42,7 +42,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **keywords: Any)
     for mask, function in zip(masks, funclist, strict=True):
         if mask.any():
             value = function(t[mask], *args, **keywords) if callable(function) else function
-            result = replaced(result, mask, value)
+            result = replace(result, mask, value)
     return result  # type: ignore[no-any-return]
 
 

@@ -11,7 +11,7 @@ from wengert.ops import elementwise as ew
 from wengert.ops import manipulation as ma
 from wengert.ops import searching, statistical, utility
 from wengert.ops import set as sets
-from wengert.ops.axes import as_axis, at_axis, kept
+from wengert.ops.axes import as_axis, at_axis, keep_axes
 from wengert.ops.beyond import einsum, median, quantile
 from wengert.ops.data_type import astype
 from wengert.ops.indexing import getitem, take
@@ -361,7 +361,7 @@ def diff(
             continue
         (_, put) = operands(x, end)
         if not put.ndim:
-            put = ma.broadcast_to(put, kept(x.shape, (along,)))
+            put = ma.broadcast_to(put, keep_axes(x.shape, (along,)))
         ends[name] = put
     return utility.diff(x, **ends)
 

@@ -23,11 +23,11 @@ from wengert.tape.tensor import Tensor
 Function = Callable[..., Any]
 
 
-def _given(value: Any) -> bool:
+def _is_given(value: Any) -> bool:
     return value is not None and value is not np._NoValue
 
 
-def _chosen(x: Tensor, where: Any, otherwise: Any) -> Tensor:
+def _choose(x: Tensor, where: Any, otherwise: Any) -> Tensor:
     """``x`` where it counts, and a neutral value elsewhere."""
     return x if where is True else where_(operands(x, where)[1], x, otherwise)
 
@@ -51,7 +51,7 @@ def _total(reduce: Function, combine: Function, neutral: int) -> Function:
         where: Any = True,
     ) -> Tensor:
         (x,) = operands(a)
-        total = reduce(_chosen(cast(x, dtype), where, neutral), axis=axis, keepdims=keepdims)
+        total = reduce(_choose(cast(x, dtype), where, neutral), axis=axis, keepdims=keepdims)
         plain = isinstance(initial, bool | int | float | complex)
         nothing = initial is None or (plain and initial == neutral)
         return total if nothing else combine(total, initial)  # type: ignore[no-any-return]
@@ -69,14 +69,14 @@ def _extreme(reduce: Function, choose: Function) -> Function:
     ) -> Tensor:
         (x,) = operands(a)
         if where is not True:
-            if not _given(initial):
+            if not _is_given(initial):
                 raise ValueError("where= needs initial=, the value where nothing counts")
             x = where_(operands(x, where)[1], x, initial)
-        if _given(initial) and not all(x.shape[i] for i in _axes(axis, x)):
+        if _is_given(initial) and not all(x.shape[i] for i in _axes(axis, x)):
             shape = statistical.sum(x, axis=axis, keepdims=keepdims).shape
             return broadcast_to(operands(x, initial)[1], shape)
         result = reduce(x, axis=axis, keepdims=keepdims)
-        return choose(result, initial) if _given(initial) else result  # type: ignore[no-any-return]
+        return choose(result, initial) if _is_given(initial) else result  # type: ignore[no-any-return]
 
     return call
 
@@ -94,7 +94,7 @@ def _quantifier(reduce: Function, neutral: bool) -> Function:
 
     def call(a: Any, axis: Any = None, *, keepdims: bool = False, where: Any = True) -> Tensor:
         (x,) = operands(a)
-        chosen = _chosen(cast(x, "bool"), where, neutral)
+        chosen = _choose(cast(x, "bool"), where, neutral)
         return reduce(chosen, axis=axis, keepdims=keepdims)  # type: ignore[no-any-return]
 
     return call
@@ -114,7 +114,7 @@ def mean_of(
     if x.dtype.narrow:
         return by_float32(mean_of, x, axis, keepdims=keepdims, where=where)  # type: ignore[no-any-return]
     number = _number(where, x, axis, keepdims)
-    return statistical.sum(_chosen(x, where, 0), axis=axis, keepdims=keepdims) / number
+    return statistical.sum(_choose(x, where, 0), axis=axis, keepdims=keepdims) / number
 
 
 def spread_over(reduce: Function) -> Function:
@@ -132,15 +132,15 @@ def spread_over(reduce: Function) -> Function:
         mean: Any = None,
     ) -> Tensor:
         x = cast(inexact(*operands(a)), dtype)
-        freedom = correction if _given(correction) else ddof
-        if where is True and not _given(mean):
+        freedom = correction if _is_given(correction) else ddof
+        if where is True and not _is_given(mean):
             return reduce(x, axis=axis, correction=freedom, keepdims=keepdims)  # type: ignore[no-any-return]
         if x.dtype.narrow:
             options = {"keepdims": keepdims, "correction": freedom, "where": where, "mean": mean}
             return by_float32(call, x, axis, **options)  # type: ignore[no-any-return]
-        centre = mean if _given(mean) else mean_of(x, axis, keepdims=True, where=where)
+        centre = mean if _is_given(mean) else mean_of(x, axis, keepdims=True, where=where)
         # Elements are left out before they are squared: the slope of a NaN's square is NaN.
-        away = _chosen(x - centre, where, 0)
+        away = _choose(x - centre, where, 0)
         size = ew.abs(away)
         number = ew.maximum(_number(where, size, axis, keepdims) - freedom, 0)
         if reduce is statistical.var:

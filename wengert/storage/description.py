@@ -17,7 +17,7 @@ import numpy as np
 from wengert.backends import dtype_of
 from wengert.backends.registry import has_own_arithmetic
 from wengert.storage.files import STORED, host_array
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, wrap
 
 #: Arrays by their names in the file.
 Arrays = dict[str, np.ndarray[Any, Any]]
@@ -81,7 +81,7 @@ def _array(value: Any, name: str, arrays: Arrays) -> dict[str, str]:
         kind = "scalar" if isinstance(value, np.generic) else "array"
         value = np.asarray(value, dtype=value.dtype.newbyteorder("="))
     try:
-        tensor = wrapped(value).detach()
+        tensor = wrap(value).detach()
         dtype = tensor.dtype
     except TypeError:
         raise TypeError(

@@ -9,7 +9,7 @@ import numpy as np
 from wengert import ops
 from wengert.backends import DType, as_dtype, selection
 from wengert.storage.files import STORED, host_array, library, read_file, write_file
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, wrap
 
 
 def save(state_dict: Any, path: str | os.PathLike[str]) -> None:
@@ -60,7 +60,7 @@ def _storable_array(name: Any, value: Any) -> np.ndarray[Any, Any]:
     if name == "__metadata__":
         raise TypeError("the format keeps the name '__metadata__' for itself; choose another")
     try:
-        tensor = wrapped(value).detach()
+        tensor = wrap(value).detach()
     except TypeError:
         raise TypeError(
             f"the value of {name!r} should be a Tensor or an array, not {type(value).__name__}; "
@@ -122,12 +122,12 @@ def load(
     if asked is not None and not asked.inexact:
         raise TypeError(f"load: dtype is a floating one, and not {asked.name}")
 
-    def wanted(dtype: DType) -> DType:
+    def choose(dtype: DType) -> DType:
         return dtype if asked is None or dtype.kind != "real floating" else asked
 
-    _, arrays = read_file(name, verify, lambda dtype, key: _check_there(wanted(dtype), key, name))
+    _, arrays = read_file(name, verify, lambda dtype, key: _check_there(choose(dtype), key, name))
     return {
-        key: ops.asarray(array, dtype=wanted(dtype), device=device)
+        key: ops.asarray(array, dtype=choose(dtype), device=device)
         for key, (array, dtype) in arrays.items()
     }
 

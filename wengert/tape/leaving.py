@@ -101,7 +101,7 @@ def refuse(tensor: Any, way: str) -> None:
     array, node = tensor._array, tensor._node
     # Under `no_grad` values are constants, but a lifted array is still no library's.
     if is_lifted(array) and (way in _WHOLE or (array.varies and tangents_flow())):
-        raise _refused(array.refusal(_line(), *_WAYS[way]))
+        raise _refusal(array.refusal(_line(), *_WAYS[way]))
     # Inside a `Function` nothing is recorded either.
     if node is None or not recording():
         return
@@ -115,10 +115,10 @@ def refuse(tensor: Any, way: str) -> None:
             f"{_line()}a Tensor that a transform differentiates {done}, and its derivative would "
             f"be lost. {instead}."
         )
-        raise _refused(RuntimeError(message))
+        raise _refusal(RuntimeError(message))
 
 
-def _refused(error: Exception) -> Exception:
+def _refusal(error: Exception) -> Exception:
     """The error, marked for `wengert.tape.callbacks`."""
     error.refused = True  # type: ignore[attr-defined]
     return error

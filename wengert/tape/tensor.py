@@ -465,7 +465,7 @@ def _unpickle(
 _new_tensor = Tensor.__new__
 
 
-def wrapped(x: Any) -> Tensor:
+def wrap(x: Any) -> Tensor:
     """A Tensor as it is, and a raw array as a Tensor."""
     return x if isinstance(x, Tensor) else Tensor(x)
 

@@ -81,7 +81,7 @@ class Comparison:
         if fast:
             weights, combined = self.sample.weights, self._combine(mode)
             for at, (found, given) in enumerate(zip(self.sample.found, combined, strict=True)):
-                allowed = np.sum(self._allowed(found, weights))
+                allowed = np.sum(self._allowance(found, weights))
                 if not abs(given - weights @ found.value) <= allowed:
                     differing.append((at, given))
             if not differing:
@@ -109,7 +109,7 @@ class Comparison:
             good_enough or self.tolerance.accepts,
         )
 
-    def _allowed(self, found: Estimate, weights: Reals) -> Reals:
+    def _allowance(self, found: Estimate, weights: Reals) -> Reals:
         """How far each term of a weighted sum of derivatives may be off."""
         atol, rtol = self.tolerance
         return atol + rtol * abs(weights * found.value) + abs(weights) * found.rounding
@@ -128,11 +128,11 @@ class Comparison:
             if problem.before[i].size:
                 directions.append(drawn / np.linalg.norm(drawn))
 
-        def settled(found: Estimate) -> bool:
-            allowed = self._allowed(found, weights)
+        def is_settled(found: Estimate) -> bool:
+            allowed = self._allowance(found, weights)
             return bool(np.all(abs(weights) * found.error <= allowed / 2))
 
-        found = [self._along(direction, settled) for direction in directions]
+        found = [self._along(direction, is_settled) for direction in directions]
         return _Sample(cotangents, weights, directions, found)
 
     @cached_property

@@ -107,7 +107,7 @@ class Region:
     @property
     def bent(self) -> Flags:
         """Whether slopes of each result differ close by, and no less where points are closer."""
-        return self._looked[0]
+        return self._look[0]
 
     @property
     def several(self) -> bool:
@@ -117,10 +117,10 @@ class Region:
         one that the function has nowhere: in the sum of the maximum and the minimum of equal
         numbers, 2 for the first number.
         """
-        return self._looked[1]
+        return self._look[1]
 
     @cached_property
-    def _looked(self) -> tuple[Flags, bool]:
+    def _look(self) -> tuple[Flags, bool]:
         """`bent` and `several`, from the same evaluations."""
         operations = _Operations()
         try:

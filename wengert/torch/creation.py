@@ -60,7 +60,7 @@ class Generator(np.random.Generator):
         return self
 
 
-def drawn(function: Callable[..., Any]) -> Any:
+def with_generator(function: Callable[..., Any]) -> Any:
     """Let a function that draws on the host take a generator, whose numbers it draws then."""
 
     @wraps(function)
@@ -81,7 +81,7 @@ def drawn(function: Callable[..., Any]) -> Any:
     return give_signature(draw, function, "generator")
 
 
-@drawn
+@with_generator
 def _bernoulli(input: Any, p: Any = None) -> Any:
     p = wg.broadcast_to(wg.asarray(input if p is None else p, device=input.device), input.shape)
     if not is_lifted(p._array) and not bool(wg.all((p >= 0) & (p <= 1))):
@@ -90,7 +90,7 @@ def _bernoulli(input: Any, p: Any = None) -> Any:
     return wg.astype(draws < p.detach(), input.dtype)
 
 
-@drawn
+@with_generator
 def _multinomial(input: Any, num_samples: int, replacement: bool = False) -> Any:
     """Draw by the least of exponential waiting times, one for each category."""
     p = input.detach()
@@ -119,7 +119,7 @@ def _constructor(function: Callable[..., Any]) -> Any:
     return give_signature(construct, function, *names)
 
 
-def _sized(function: Any) -> Callable[..., Any]:
+def _with_size(function: Any) -> Callable[..., Any]:
     return lambda *args, size=None, **options: function(
         lengths(args if size is None else (size,)), **options
     )
@@ -163,8 +163,8 @@ def _tensor(data: Any, **options: Any) -> Any:
 
 
 _CONSTRUCTORS: dict[str, Callable[..., Any]] = {
-    **{name: _sized(function) for name, function in members(wg, "empty ones zeros")},
-    **{name: drawn(_sized(function)) for name, function in members(wg, "rand randn")},
+    **{name: _with_size(function) for name, function in members(wg, "empty ones zeros")},
+    **{name: with_generator(_with_size(function)) for name, function in members(wg, "rand randn")},
     **{f"{name}_like": _alike(f) for name, f in members(wg, "empty full ones randn zeros")},
     "arange": _arange,
     "eye": lambda n, m=None, **options: wg.eye(n, m, **options),
@@ -172,9 +172,9 @@ _CONSTRUCTORS: dict[str, Callable[..., Any]] = {
     "linspace": lambda start, end, steps, **options: wg.linspace(
         _number(start), _number(end), steps, **options
     ),
-    "normal": drawn(_normal),
-    "randint": drawn(_randint),
-    "randperm": drawn(lambda n, **options: wg.randperm(n, **options)),  # noqa: PLW0108
+    "normal": with_generator(_normal),
+    "randint": with_generator(_randint),
+    "randperm": with_generator(lambda n, **options: wg.randperm(n, **options)),  # noqa: PLW0108
     "tensor": _tensor,
     **dict.fromkeys(
         ("as_tensor", "asarray"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import wengert as wg
 from wengert.func import tree_map
-from wengert.torch.naming import FUNCTIONS, lines, listed, members
+from wengert.torch.naming import FUNCTIONS, lines, members, register
 from wengert.torch.shapes import listing, narrow
 
 Pair = namedtuple("Pair", "values indices")
@@ -31,7 +31,7 @@ def axes(dim: Any) -> Any:
     return (tuple(dim) or None) if isinstance(dim, list | tuple) else dim
 
 
-def _chosen(x: Any, dim: int, places: Any, keepdim: bool = True) -> Any:
+def _choose(x: Any, dim: int, places: Any, keepdim: bool = True) -> Any:
     """The values at one place of each line, and the places: the slope is of that place alone."""
     found = Pair(wg.take_along_axis(x, places, axis=dim), places)
     return found if keepdim else Pair(*[wg.squeeze(part, axis=dim) for part in found])
@@ -40,7 +40,7 @@ def _chosen(x: Any, dim: int, places: Any, keepdim: bool = True) -> Any:
 def _extreme(place: Any, whole: Any, both: Any) -> Callable[..., Any]:
     @along
     def pair(input: Any, dim: int, keepdim: bool) -> Any:
-        return _chosen(input, dim, place(input.detach(), axis=dim, keepdims=True), keepdim)
+        return _choose(input, dim, place(input.detach(), axis=dim, keepdims=True), keepdim)
 
     def extreme(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
         other = dim if isinstance(dim, wg.Tensor) else other
@@ -51,7 +51,7 @@ def _extreme(place: Any, whole: Any, both: Any) -> Callable[..., Any]:
     return extreme
 
 
-@listed
+@register
 @along
 def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
     """Sort, with NaN as the largest number, as in PyTorch in both directions."""
@@ -62,7 +62,7 @@ def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = 
     return x.shape[dim] - 1 - order
 
 
-@listed
+@register
 @along
 def _median(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """The lower of two middle values, or NaN where there is one."""
@@ -71,10 +71,10 @@ def _median(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     order = argsort(input, dim)
     n, nans = order.shape[dim], wg.count_nonzero(input != input, axis=dim, keepdims=True)
     middle = wg.where(nans > 0, n - nans, (n - 1) // 2)
-    return _chosen(input, dim, wg.take_along_axis(order, middle, axis=dim), keepdim)
+    return _choose(input, dim, wg.take_along_axis(order, middle, axis=dim), keepdim)
 
 
-@listed
+@register
 @along
 def _mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
     """The least of the most frequent values, at the last of its places."""
@@ -83,7 +83,7 @@ def _mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
     first = wg.argmax(wg.take_along_axis(counts, order, axis=-1), axis=-1, keepdims=True)
     last = first + wg.max(counts, axis=-1, keepdims=True) - 1
     places = wg.moveaxis(wg.take_along_axis(order, last, axis=-1), -1, dim)
-    return _chosen(input, dim, places, keepdim)
+    return _choose(input, dim, places, keepdim)
 
 
 def _running(place: Any) -> Callable[..., Any]:
@@ -91,7 +91,7 @@ def _running(place: Any) -> Callable[..., Any]:
     def running(input: Any, dim: int) -> Any:
         x = wg.moveaxis(input.detach(), dim, -1)
         lasts = [i - place(wg.flip(x[..., : i + 1], axis=-1), axis=-1) for i in range(x.shape[-1])]
-        return _chosen(input, dim, wg.moveaxis(wg.stack(lasts, axis=-1), -1, dim))
+        return _choose(input, dim, wg.moveaxis(wg.stack(lasts, axis=-1), -1, dim))
 
     return running
 
@@ -122,7 +122,7 @@ def _sum(function: Any, x: Any, dtype: Any, **options: Any) -> Any:
     return cast(result, dtype)
 
 
-@listed
+@register
 @along
 def _norm(
     input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None
@@ -135,7 +135,7 @@ def _norm(
     return wg.linalg.vector_norm(input, ord=order, axis=axes(dim), keepdims=keepdim)
 
 
-@listed
+@register
 def _bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     lengths = tuple(input.shape), tuple((input if weights is None else weights).shape)
     if input.ndim != 1 or lengths[0] != lengths[1] or bool(wg.any(input < 0)):
@@ -146,7 +146,7 @@ def _bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     return wg.zeros((n,), dtype=add.dtype, device=add.device).at(input).add(add)
 
 
-@listed
+@register
 def _unique(
     input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
 ) -> Any:
@@ -157,30 +157,30 @@ def _unique(
     return (found.values[order], *more) if more else found.values[order]
 
 
-def _reduced(function: Any) -> Callable[..., Any]:
+def _reduction(function: Any) -> Callable[..., Any]:
     @along
-    def reduced(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    def reduction(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
         return _sum(function, input, dtype, axis=axes(dim), keepdims=keepdim)
 
-    return reduced
+    return reduction
 
 
-def _accumulated(function: Any) -> Callable[..., Any]:
+def _accumulation(function: Any) -> Callable[..., Any]:
     return along(lambda input, dim, *, dtype=None: _sum(function, input, dtype, axis=dim))
 
 
 _REDUCED = "all amax=max amin=min any argmax argmin logsumexp mean prod sum"
 _ACCUMULATED = "cumprod=cumulative_prod cumsum=cumulative_sum"
 lines(
-    **{name: _reduced(function) for name, function in members(wg, _REDUCED)},
-    **{name: _accumulated(function) for name, function in members(wg, _ACCUMULATED)},
+    **{name: _reduction(function) for name, function in members(wg, _REDUCED)},
+    **{name: _accumulation(function) for name, function in members(wg, _ACCUMULATED)},
     **{name: _moment(function) for name, function in members(wg, "std var")},
     count_nonzero=along(lambda input, dim=None: wg.count_nonzero(input, axis=axes(dim))),
     cummax=_running(wg.argmax),
     cummin=_running(wg.argmin),
     diff=lambda input, n=1, dim=-1: wg.diff(input, axis=dim, n=n),
     kthvalue=along(
-        lambda input, k, dim=-1, keepdim=False: _chosen(
+        lambda input, k, dim=-1, keepdim=False: _choose(
             input, dim, narrow(argsort(input, dim), dim, k - 1, 1), keepdim
         )
     ),
@@ -190,19 +190,19 @@ lines(
         input, q, axis=dim, keepdims=keepdim, method=interpolation
     ),
     sort=along(
-        lambda input, dim=-1, descending=False, stable=False: _chosen(
+        lambda input, dim=-1, descending=False, stable=False: _choose(
             input, dim, argsort(input, dim, descending)
         )
     ),
     topk=along(
-        lambda input, k, dim=-1, largest=True, sorted=True: _chosen(
+        lambda input, k, dim=-1, largest=True, sorted=True: _choose(
             input, dim, narrow(argsort(input, dim, largest), dim, 0, k)
         )
     ),
 )
 
 
-@listed
+@register
 def _div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     if rounding_mode not in (None, "floor", "trunc"):
         raise RuntimeError(f"rounding_mode is None, 'trunc' or 'floor', and not {rounding_mode!r}")
@@ -212,18 +212,18 @@ def _div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     return (wg.floor_divide if rounding_mode else wg.divide)(input, other)
 
 
-@listed
+@register
 def fmod(input: Any, other: Any) -> Any:
     """Remainder with the dividend's sign."""
     other = wg.abs(other) if isinstance(other, wg.Tensor) else abs(other)
     return wg.where(input < 0, -wg.remainder(-input, other), wg.remainder(input, other))
 
 
-def _scaled(function: Any) -> Callable[..., Any]:
+def _scale(function: Any) -> Callable[..., Any]:
     return lambda input, other, *, alpha=1: function(input, other if alpha == 1 else other * alpha)
 
 
-@listed
+@register
 def _isclose(
     input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> Any:
@@ -272,7 +272,7 @@ FUNCTIONS.update(members(wg, _SAME))
 FUNCTIONS.update(members(wg.special, "digamma erfinv i0 lgamma=gammaln polygamma sinc"))
 FUNCTIONS.update(members(wg.linalg, "cholesky det inverse=inv pinverse=pinv outer ger=outer trace"))
 lines(
-    **{n: _scaled(f) for n, f in members(wg, "add sub=subtract subtract")},
+    **{n: _scale(f) for n, f in members(wg, "add sub=subtract subtract")},
     **{n: _logical(f) for n, f in members(wg, "logical_and logical_or logical_xor")},
     **{n: _softmax(f) for n, f in members(wg, "log_softmax softmax")},
     **dict.fromkeys(("sgn", "sign"), lambda input: wg.sign(wg.where(input == input, input, False))),

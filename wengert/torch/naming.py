@@ -32,7 +32,7 @@ def name_of_torch(name: str, function: Callable[..., Any]) -> Callable[..., Any]
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
 
 
-def listed(function: Callable[..., Any]) -> Callable[..., Any]:
+def register(function: Callable[..., Any]) -> Callable[..., Any]:
     """List a function by its name, without the underscore in front."""
     lines(**{function.__name__.strip("_"): function})
     return function

@@ -7,7 +7,7 @@ import wengert as wg
 from wengert.ops import methods
 from wengert.ops.axes import as_axis, at_axis
 from wengert.tape.node import is_lifted
-from wengert.torch.naming import FUNCTIONS, lines, listed, members
+from wengert.torch.naming import FUNCTIONS, lines, members, register
 
 
 def listing(given: tuple[Any, ...]) -> Any:
@@ -20,7 +20,7 @@ def lengths(given: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple(int(n) for n in listing(given))
 
 
-@listed
+@register
 def narrow(input: Any, dim: int, start: int, length: int) -> Any:
     """Part of an axis."""
     key = [slice(None)] * input.ndim
@@ -30,7 +30,7 @@ def narrow(input: Any, dim: int, start: int, length: int) -> Any:
     return input[tuple(key)]
 
 
-@listed
+@register
 def _split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
     n, sections = tensor.shape[dim], split_size_or_sections
     if isinstance(sections, int):
@@ -41,13 +41,13 @@ def _split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
     return tuple(narrow(tensor, dim, i, m) for i, m in zip(ends, sections, strict=True))
 
 
-@listed
+@register
 def _chunk(input: Any, chunks: int, dim: int = 0) -> Any:
     n = input.shape[dim]
     return _split(input, -(-n // chunks) if n else [0] * chunks, dim)
 
 
-@listed
+@register
 def _squeeze(input: Any, dim: Any = None) -> Any:
     """Drop axes of length 1; another axis that is named stays as it is."""
     given = range(input.ndim) if dim is None else dim if isinstance(dim, tuple | list) else (dim,)
@@ -86,9 +86,7 @@ def _along(input: Any, dim: int, index: Any, source: Any = None) -> Any:
     return at_axis(at, index)
 
 
-def _updated(
-    input: Any, dim: int, index: Any, src: Any, way: str, include_self: bool = True
-) -> Any:
+def _update(input: Any, dim: int, index: Any, src: Any, way: str, include_self: bool = True) -> Any:
     """Put the source at the places of an index, or let it change what is there."""
     key = _places(input, dim, index)
     if isinstance(src, wg.Tensor) and src.ndim:
@@ -100,30 +98,30 @@ def _updated(
     return getattr(input.at(key), way)(src)
 
 
-@listed
+@register
 def _scatter(
     input: Any, dim: int, index: Any, src: Any = None, value: Any = None, reduce: Any = "set"
 ) -> Any:
     if reduce not in ("set", "add", "multiply"):
         raise RuntimeError(f"reduce is 'add' or 'multiply', and not {reduce!r}")
-    return _updated(input, dim, index, value if src is None else src, reduce)
+    return _update(input, dim, index, value if src is None else src, reduce)
 
 
-@listed
+@register
 def _scatter_reduce(
     input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True
 ) -> Any:
     ways = {"sum": "add", "prod": "multiply", "amax": "max", "amin": "min"}
     if reduce not in ways:
         raise NotImplementedError(f"scatter_reduce by {reduce!r} is not there: {[*ways]}")
-    return _updated(input, dim, index, src, ways[reduce], include_self)
+    return _update(input, dim, index, src, ways[reduce], include_self)
 
 
 def _diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     return wg.linalg.diagonal(wg.moveaxis(input, (dim1, dim2), (-2, -1)), offset=offset)
 
 
-@listed
+@register
 def _diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     i, n = wg.arange(input.shape[-1], device=input.device), input.shape[-1] + abs(offset)
     zeros = wg.zeros((*input.shape[:-1], n, n), dtype=input.dtype, device=input.device)
@@ -174,7 +172,7 @@ lines(
         wg.reshape(input, (-1,)) if dim is None else input, repeats, axis=dim or 0
     ),
     roll=lambda input, shifts, dims=None: wg.roll(input, shifts, axis=dims),
-    scatter_add=lambda input, dim, index, src: _updated(input, dim, index, src, "add"),
+    scatter_add=lambda input, dim, index, src: _update(input, dim, index, src, "add"),
     searchsorted=lambda sorted_sequence, input, *, right=False, side=None: wg.searchsorted(
         sorted_sequence, input, "right" if right else side or "left"
     ),

@@ -9,7 +9,7 @@ from typing import Any
 import wengert as wg
 from wengert.backends.keys import SLOT
 from wengert.nn.state import State
-from wengert.ops.indexing import getitem, parse_key, replaced, setitem
+from wengert.ops.indexing import getitem, parse_key, replace, setitem
 from wengert.ops.operators import give
 from wengert.tape import aliases as tape_aliases
 from wengert.tape.grad_mode import recording
@@ -17,7 +17,7 @@ from wengert.tape.node import is_lifted
 from wengert.tape.observers import observing, tell
 from wengert.tape.tensor import IN_PLACE_ON_LEAF, assign
 from wengert.tape.views import same, show
-from wengert.torch.creation import DTYPES, LEGACY, NO_METHODS, Size, device, drawn
+from wengert.torch.creation import DTYPES, LEGACY, NO_METHODS, Size, device, with_generator
 from wengert.torch.naming import FUNCTIONS, give_signature, members, name_of_torch
 from wengert.torch.shapes import lengths
 
@@ -184,7 +184,7 @@ def _getitem(self: wg.Tensor, key: Any) -> wg.Tensor:
 
 def _setitem(self: wg.Tensor, key: Any, value: Any) -> None:
     if (apart := _numbers_first(self, key := _masks(key))) is not None:
-        key, value = apart[0], replaced(getitem(self, apart[0]), apart[1], value)
+        key, value = apart[0], replace(getitem(self, apart[0]), apart[1], value)
     setitem(self, key, value)
 
 
@@ -195,16 +195,16 @@ def _in_place(name: str) -> Callable[..., Any]:
     function = FUNCTIONS[name]
 
     @wraps(function)
-    def changed(self: wg.Tensor, *args: Any, **options: Any) -> Any:
+    def change(self: wg.Tensor, *args: Any, **options: Any) -> Any:
         result = function(self, *args, **options)
         kinds = {one.dtype.kind.removeprefix("un") for one in (result, self)}
         same_kind = len(kinds) == 1 or "bool" in kinds  # others are refused by `assign`
         return assign(self, wg.astype(result, self.dtype, copy=False) if same_kind else result)
 
-    return changed
+    return change
 
 
-def _reshaped(name: str) -> Callable[..., Any]:
+def _reshaping(name: str) -> Callable[..., Any]:
     return lambda self, *args, **options: become(self, FUNCTIONS[name](self, *args, **options))
 
 
@@ -220,13 +220,13 @@ def become(self: wg.Tensor, result: wg.Tensor) -> wg.Tensor:
     return self
 
 
-def _drawn(draw: Callable[..., Any]) -> Any:
-    def filled(self: Any, *args: Any, **named: Any) -> Any:
+def _drawing(draw: Callable[..., Any]) -> Any:
+    def fill(self: Any, *args: Any, **named: Any) -> Any:
         options = {{"from": "low", "to": "high"}.get(key, key): v for key, v in named.items()}
         where = {"size": self.shape, "dtype": self.dtype, "device": self.device}
         return self.copy_(draw(*args, **where, **options))
 
-    return drawn(filled)
+    return with_generator(fill)
 
 
 def _integers(low: int = 0, high: int | None = None, *, size: Any, dtype: Any, device: Any) -> Any:
@@ -291,7 +291,7 @@ _core = dict(vars(wg.Tensor))
 ATTRIBUTES: dict[str, Any] = {
     **{n: FUNCTIONS[n] for n in FUNCTIONS.keys() - NO_METHODS - {*_NO_METHODS.split()}},
     **{f"{name}_": _in_place(name) for name in _IN_PLACE.split()},
-    **{f"{name}_": _reshaped(name) for name in _RESHAPES.split()},
+    **{f"{name}_": _reshaping(name) for name in _RESHAPES.split()},
     **{f"new_{name}": _new(name) for name in ("empty", "full", "ones", "tensor", "zeros")},
     **{n: _cast(d) for n, d in members(wg, "bfloat16 byte=uint8 char=int8 short=int16")},
     **dict.fromkeys(("contiguous", "pin_memory", "share_memory_"), _same),
@@ -309,13 +309,13 @@ ATTRIBUTES: dict[str, Any] = {
     "is_contiguous": lambda self: True,
     "is_cuda": property(lambda self: self.device.type == "cuda"),
     "new": lambda self, *data: wg.astype(LEGACY["Tensor"](*data), self.dtype, copy=False),
-    "normal_": _drawn(wg.normal),
-    "random_": _drawn(_integers),
+    "normal_": _drawing(wg.normal),
+    "random_": _drawing(_integers),
     "repeat": lambda self, *repeats: wg.tile(self, lengths(repeats)),
     "size": property(_Count),
     "to": _to(_core["to"]),
     "type": _type,
-    "uniform_": _drawn(wg.uniform),
+    "uniform_": _drawing(wg.uniform),
     "where": lambda self, condition, other: wg.where(condition, self, other),
 }
 

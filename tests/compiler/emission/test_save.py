@@ -273,3 +273,16 @@ def test_special_functions_are_the_librarys_own(dtype, tmp_path):
     saved = load(tmp_path / "step.py")["step"]
     for x, expected in zip(points, wanted, strict=True):
         assert all(map(same_bits, wg.func.tree_leaves(saved(x)), expected))
+
+
+def test_a_file_has_the_state_of_the_last_call_which_is_checked(tmp_path):
+    @wg.compile
+    def run(model, x):
+        return model(x).detach()
+
+    models = [wg.nn.Linear(2, 1) for _ in range(2)]
+    for model in models:
+        wanted = run(model, wg.asarray([1.0, -2.0], dtype="float32"))
+    run.save(tmp_path / "run.py")
+    saved = load(tmp_path / "run.py")
+    assert saved["run"](np.asarray([1.0, -2.0], "float32")).tolist() == wanted.tolist()

@@ -29,15 +29,15 @@ from wengert.tape.record import inexact
 from wengert.tape.sweep import sweep
 from wengert.tape.tensor import Tensor, with_node
 
-__all__ = ["looped"]
+__all__ = ["record_loop"]
 
 
-def looped(
+def record_loop(
     trace: Any, step: Any, state: Sequence[Tensor], xs: Sequence[Tensor], count: int
 ) -> tuple[list[Tensor], list[Tensor]] | None:
     """The last state and the stacked results of a scan; None if it is to be unrolled."""
     arrays: list[Any] = [x._array for x in (*state, *xs)]
-    if count == 1:  # its rules would run twice
+    if count == 1 or trace._operands is not None:  # within another's step it is unrolled
         return None
     if any(isinstance(x, Lifted) and getattr(x, "trace", None) is not trace for x in arrays):
         return None
@@ -57,7 +57,7 @@ class _Entry(Leaf):
 
 
 class _Twin(Output):
-    """A last state that is another result, or was there before, and so has its hooks elsewhere."""
+    """A last state that others depend on, too: of its cotangent this one has a part."""
 
     __slots__ = ()
 
@@ -65,6 +65,9 @@ class _Twin(Output):
         if name == "__class__" or (name == "watch" and value is not None):
             raise UnrollError  # hooks, or a gradient that is kept
         super().__setattr__(name, value)
+
+    def __hash__(self) -> int:
+        raise UnrollError  # it is a target, by which a sweep keeps the whole
 
 
 class _Writes(Observer):
@@ -106,7 +109,7 @@ class _Scan:
     def _new(self, array: Any, name: str) -> Traced:
         return Traced(array, Value.like(array, name), self.trace)
 
-    def _traced(self, array: Any) -> Traced:
+    def _as_traced(self, array: Any) -> Traced:
         """A result of the step, or of its sweep."""
         if isinstance(array, Lifted) and getattr(array, "trace", None) is not self.trace:
             raise UnrollError
@@ -116,7 +119,7 @@ class _Scan:
         """Record the step, and the loop."""
         n, trace, start = self.n, self.trace, len(self.trace.instructions)
         first, contents, entries = len(trace.constants), dict[Any, Any](), self.entries
-        given: list[Any] = [*[x.value for x in self.inputs], *entries.values()]
+        given = [*[x.value for x in self.inputs], *[x.number for x in entries.values()]]
         for t in range(self.count):  # what another step does otherwise, as by a counter, is no loop
             trace.hidden.update(*[x.results for x in trace.instructions[start:]])
             del trace.instructions[start:], trace._ticks[start:]
@@ -125,7 +128,7 @@ class _Scan:
             with observed_by(_Writes()), trace.noting() as operands:
                 after, ys = step(tensors[:n], tensors[n:])
             results = [*after, *ys]
-            self.outs = [self._traced(x._array) for x in results]
+            self.outs = [self._as_traced(x._array) for x in results]
             self.nodes = [x._node if recording() and inexact(x._array) else None for x in results]
             self.tracked.append({i for i, x in enumerate(self.nodes[:n]) if x})
             inside = list(walk(self.nodes, self.since))
@@ -151,9 +154,12 @@ class _Scan:
         own = {*self.varying}
         rows = {x.value: y for x, y in zip(self.inputs[n:], self.arrays[n:], strict=True)}
         self.known |= rows
+        kept = [x.value for x, y in zip(self.inputs[:n], self.given, strict=False) if y._node]
+        if not recording() and any(x.value in kept for x in self.outs):
+            raise UnrollError  # what is passed on has its node
         if any(map(has_hooks, [*entries.values(), *self.outer.values()])):
             raise UnrollError
-        live = [i for i, x in enumerate(self.nodes) if x]
+        live = {i: x.number for i, x in enumerate(self.nodes) if x}
         with np.errstate(all="ignore"):  # perhaps of results that are not differentiated
             reads = self.backward(live, 0, self.count)[3] if live else []
         kept = [x for x in reads if x in own and x not in rows]
@@ -166,11 +172,15 @@ class _Scan:
         tensors = [with_node(x, None) for x in found[: len(results)]]
         if live:
             node = _LoopNode(self, found[: len(results)])
-            beside = [*self.nodes[n:], *self.entries.values(), *self.outer.values()]
-            for i in live:
-                at = self.nodes[i]
-                twin = i < n and any(x is at for x in [*self.nodes[:i], *beside])
+            ends = {*self.outer, *[x.number for x in self.entries.values()]}
+            for i, number in live.items():
+                met = self._visit(self.count - 1, live.keys() - {i})
+                twin = i < n and number in ends.union(met)
                 tensors[i] = with_node(found[i], (_Twin if twin else Output)(node, i))
+        for i, x in enumerate(after):  # Tensors that are one, or from before, are so afterwards
+            before = x._node is None or x._node.number < self.since
+            old = before and self.outs[i].value not in trace.hidden
+            tensors[i] = x if old else tensors[next(j for j, y in enumerate(after) if y is x)]
         return tensors[:n], tensors[n:]
 
     def _leading(self, t: int, roots: Iterable[int]) -> dict[int, Node]:
@@ -181,15 +191,13 @@ class _Scan:
         while stack:
             if (node := stack.pop()) is not None and node.number not in nodes:
                 nodes[node.number] = node
-                found[node.number] = _above(node) if node.number >= self.since else []
+                found[node.number] = [*node.parents] if node.number >= self.since else []
                 stack += found[node.number]
         for number, parents in sorted(found.items()):
             led = [x for x in parents if x is not None and x.number in leading]
             if led or number in ends or number < self.since:
-                leading[number] = node = nodes[number]
-                if led and isinstance(node, Output) and (whole := node.parents[0]):
-                    leading[whole.number] = whole
-        return dict(sorted(leading.items()))
+                leading[number] = nodes[number]
+        return leading
 
     def _tape(self, t: int, known: dict[Any, Any], full: bool) -> list[Any]:
         """What this step records of what the step ``t`` tracks, in a form that equals another's."""
@@ -197,21 +205,22 @@ class _Scan:
         for number, node in found.items():
             if number >= self.since:
                 parents = [
-                    known.get(x, x) if x and x.number in found else None for x in node.parents
+                    known.get(x.number, x) if x and x.number in found else None
+                    for x in node.parents
                 ]
                 # What other nodes save depends on what is tracked.
                 saved = node.saved if type(node) is not Node or full else ()
                 form.append((type(node), node.operation, parents, _form(saved, known)))
-                known.setdefault(node, ("node", len(form)))
-        return [form, *[known.get(x, x) for x in self.nodes if x]]
+                known.setdefault(number, ("node", len(form)))
+        return [form, *[known.get(x.number, x) for x in self.nodes if x]]
 
-    def reached(self, given: Iterable[int], lo: int, hi: int) -> tuple[list[set[int]], set[int]]:
+    def reach(self, given: Iterable[int], lo: int, hi: int) -> tuple[list[set[int]], set[int]]:
         """The results that have cotangents in each of some steps, last first, and states before."""
         seeds, every = list[set[int]](), {*given}
         states, ys = {i for i in every if i < self.n}, {i for i in every if i >= self.n}
         for t in reversed(range(lo, hi)):
             seeds.append(states | ys)
-            found = self._visited(t, seeds[-1])
+            found = self._visit(t, seeds[-1])
             states = {i for i in self.tracked[t] if self.entries[i].number in found}
         return seeds, states
 
@@ -220,21 +229,12 @@ class _Scan:
 
         A loop begins with zeros for a cotangent that there is not, which a rule might make NaN.
         """
-        each, _ = self.reached(given, 0, hi)
+        each, _ = self.reach(given, 0, hi)
         every = set[int]().union(*each)
         steps = zip(reversed(range(hi)), each, strict=True)
-        return all(self._visited(t, x).keys() == self._visited(t, every).keys() for t, x in steps)
+        return all(self._visit(t, x).keys() == self._visit(t, every).keys() for t, x in steps)
 
-    def above(self, i: int) -> set[int]:
-        """The positions of what a result depends on: of initial states, members, and others."""
-        each, states = self.reached([i], 0, self.count)
-        steps = zip(reversed(range(self.count)), each, strict=True)
-        found = set[int]().union(*[self._visited(t, x) for t, x in steps])
-        members = {i for i, x in self.entries.items() if i >= self.n and x.number in found}
-        outer = {i for i, x in enumerate(self.outer, len(self.given)) if x in found}
-        return states | members | outer
-
-    def _visited(self, t: int, roots: set[int]) -> dict[int, Node]:
+    def _visit(self, t: int, roots: set[int]) -> dict[int, Node]:
         """`_leading`, found once."""
         key = frozenset(self.tracked[t]), frozenset(roots)
         if key not in self.visited:
@@ -250,7 +250,7 @@ class _Scan:
         reads, and the parents whose cotangents it gives, or None.
         """
         n, start = self.n, len(self.trace.instructions)
-        each, passed = self.reached(given, lo, hi)
+        each, passed = self.reach(given, lo, hi)
         state = {i for i in passed.union(*each[1:]) if i < n}
         # Those of results first, as in a sweep of all steps: there they are stacked last.
         used = set[int]().union(*each)
@@ -271,7 +271,7 @@ class _Scan:
             ends = {*self.outer, *[x.number for x in self.entries.values()]}
             how: Any = {"targets": ends, "wanted": wanted, "stop_at_targets": True}
             arrived = sweep(roots, keep=True, **how)
-            flows = {node.number: self._traced(x) for node, x in arrived.items()}
+            flows = {node.number: self._as_traced(x) for node, x in arrived.items()}
             into = {i: flows.get(x.number) for i, x in self.entries.items()}
             members = [i for i, x in into.items() if i >= n and x is not None]
             back: Any = [self.zeros(g[i]) if (x := into.get(i)) is None else x for i in carried]
@@ -300,14 +300,14 @@ class _Scan:
         """
         trace, inside, kept = self.trace, list[Instruction](), list[tuple[Instruction, int]]()
         for step, at in zip(trace.instructions[start:], trace._ticks[start:], strict=True):
-            varies = not self.varying.isdisjoint(step.used())
+            varies = not self.varying.isdisjoint(step.uses())
             if not step.pure or (varies and step.name.startswith("number.")):
                 raise UnrollError
             if varies:
                 self.varying.update(step.results)
             else:
                 kept.append((step, at))
-            if varies or not step.used():
+            if varies or not step.uses():
                 inside.append(step)
         trace.instructions[start:] = [step for step, _ in kept]
         trace._ticks[start:] = [at for _, at in kept]
@@ -332,7 +332,7 @@ class _Scan:
 class _LoopNode(Several):
     """A scan on the tape, whose rule is a loop."""
 
-    __slots__ = ("depends",)
+    __slots__ = ()
 
     operation = "scan"
 
@@ -340,7 +340,6 @@ class _LoopNode(Several):
         parents = (*[x._node for x in scan.given], *scan.outer.values())
         kinds = tuple([x.shape for x in found]), tuple([x.dtype for x in found])
         super().__init__(parents, (scan, found), *kinds)
-        self.depends = dict[int, set[int]]()
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         scan, found = self.values()
@@ -404,16 +403,6 @@ class _LoopNode(Several):
         return states
 
 
-def _above(node: Any) -> list[Node | None]:
-    """The parents of a node; of a loop's result only those on which it depends."""
-    loop = node.parents[0] if isinstance(node, Output) else None
-    if not isinstance(loop, _LoopNode):
-        return [*node.parents]
-    if node.index not in loop.depends:
-        loop.depends[node.index] = loop.values()[0].above(node.index)
-    return [loop.parents[i] for i in loop.depends[node.index]]
-
-
 def _calls(steps: Iterable[Instruction], known: dict[Any, Any]) -> list[Any]:
     """Instructions in a form that equals that of others; ``known`` gets their results."""
     found = list[Any]()
@@ -429,15 +418,7 @@ def _form(x: Any, known: dict[Any, Any]) -> Any:
     if isinstance(x, Traced | TracedNumber):
         x = x.value
     if isinstance(x, Value | Node):
-        return known.get(x, x)
-    if isinstance(x, _Scan):
-        return _form(x.form, known)
-    if isinstance(x, Loop):
-        body = x.body
-        inside = known | {y: _form(z, known) for y, z in body.constants.items()}
-        inside |= {y: ("input", i) for i, y in enumerate(body.inputs)}
-        calls = _calls(body.instructions, inside)
-        return [calls, _form([x.carried, x.rows, x.count, x.reverse, body.outputs], inside)]
+        return known.get(x if isinstance(x, Value) else x.number, x)
     if isinstance(x, dict):
         return {k: _form(y, known) for k, y in x.items()}
     if isinstance(x, tuple | list):

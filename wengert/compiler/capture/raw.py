@@ -1,6 +1,7 @@
 """Raw arrays in a recording, of which Wengert's functions make Tensors.
 
-Their shapes and dtypes can be asked for. All else is refused: computing with them, too.
+Operators, ufuncs and indexing call the library's own. Shapes and dtypes can be asked for. All else
+is refused.
 """
 
 import operator
@@ -12,20 +13,20 @@ import numpy as np
 from wengert.backends import backend_of, namespaces
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.lines import user_line
-from wengert.compiler.capture.trace import copied
+from wengert.compiler.capture.trace import copy_of, is_mask
 from wengert.compiler.capture.traced import Traced, traced
+from wengert.compiler.capture.traced_number import plain
 from wengert.compiler.owners import package_of
-from wengert.compiler.passes.forms import COPY
+from wengert.compiler.passes.forms import COPY, Method, getter
+from wengert.func.trees import tree_leaves
 from wengert.ops.operators import BINARY, EQUALITY, ORDER, UNARY
 from wengert.tape.aliases import overlap
 from wengert.tape.tensor import Tensor
 
-__all__ = ["RawArray", "check_class", "shared"]
+__all__ = ["RawArray", "check_class", "share_memory"]
 
-#: Attributes that depend on shape and dtype alone.
-_STATIC: Final = frozenset({"itemsize", "nbytes", "ndim", "size"})
-#: NumPy's own array classes.
-_NUMPYS: Final = (np.ndarray, np.memmap)
+#: Attributes that depend on shape, dtype and device alone.
+_STATIC: Final = frozenset({"itemsize", "nbytes", "ndim", "sharding", "size"})
 
 
 class RawArray(Traced):
@@ -37,53 +38,76 @@ class RawArray(Traced):
     def __class__(self) -> type:
         return type(self.inner)
 
+    def call(self, name: str, function: Any, *operands: Any, **parameters: Any) -> "RawArray":
+        """Call and record a function of arrays."""
+        self.trace.backends.add(backend_of(self.inner))
+        answer = self.trace.call(f"raw.{name}", function, operands, parameters)
+        if type(answer) is not Traced:
+            raise _refusal(f"{name} of a raw array gives no array")
+        return RawArray(answer.inner, answer.value, answer.trace)
+
     def __array_ufunc__(  # type: ignore[override]
         self, ufunc: Any, method: str, *inputs: Any, **keywords: Any
     ) -> Any:
         if any(isinstance(x, Tensor) for x in inputs):
             return NotImplemented
-        raise _refused(f"np.{ufunc.__name__} is called with a raw array")
+        if method != "__call__" or keywords.get("out") is not None:
+            raise _refusal(f"np.{ufunc.__name__} reduces a raw array, or writes into one")
+        return self.call(ufunc.__name__, ufunc, *inputs, **keywords)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if any(issubclass(kind, Tensor) for kind in types):
             return NotImplemented
-        raise _refused(f"np.{func.__name__} is called with a raw array")
+        raise _refusal(f"np.{func.__name__} is called with a raw array")
 
     def __getattr__(self, name: str) -> Any:
         if name in _STATIC:
             return getattr(self.inner, name)
         if name == "__array_priority__" or not hasattr(self.inner, name):
             raise AttributeError(f"{type(self.inner).__name__!r} object has no attribute {name!r}")
-        raise _refused(f"{name} is asked of a raw array")
+        if name in ("T", "mT"):
+            return self.call(name, getter(name), self)
+        if name == "item" and isinstance(self.inner, np.generic):  # as an operand of a Tensor's
+            return lambda: self.trace.number("item", Method("item"), (self,))
+        raise _refusal(f"{name} is asked of a raw array")
 
     def __len__(self) -> int:
         return len(self.inner)
 
+    def __getitem__(self, key: Any) -> "RawArray":
+        if any(map(is_mask, tree_leaves(key))):
+            raise _refusal("a mask chooses elements of a raw array")
+        return self.call("getitem", operator.getitem, self, plain(key))
+
+    def __iter__(self) -> Any:
+        return map(self.__getitem__, range(len(self)))
+
     def values(self, *_: Any) -> Any:
-        raise _refused("elements of a raw array are read, written or copied")
+        raise _refusal("elements of a raw array are read, written or copied")
 
     __array__ = __bool__ = __complex__ = __contains__ = __float__ = __format__ = __hash__ = values  # type: ignore[assignment]
     __index__ = __int__ = __reduce__ = __reduce_ex__ = __repr__ = __round__ = __str__ = values
-    __dlpack__ = __getitem__ = __setitem__ = __delitem__ = values
-    __iter__ = __copy__ = __deepcopy__ = values
+    __dlpack__ = __setitem__ = __delitem__ = __copy__ = __deepcopy__ = values
 
 
-def _refused(what: str) -> TraceError:
+def _refusal(what: str) -> TraceError:
     return TraceError(
         f"{user_line()}: {what} inside a function that is compiled; write wg.asarray(x) first, "
         "and compute with that"
     )
 
 
-def _operator(name: str) -> Any:
-    own = getattr(Traced, f"__{name}__", None)
+def _operator(name: str, sign: str = "") -> Any:
+    own, function = getattr(Traced, f"__{sign}{name}__", None), getattr(operator, f"__{name}__")
 
     def method(self: RawArray, *others: Any) -> Any:
         caller = sys._getframe(1).f_globals["__name__"]
         if own is not None and package_of(caller) == "wengert":  # a rule, of an operand
             return own(self, *others)
-        if not others or not isinstance(others[0], Tensor) or name[0] == "i":
-            raise _refused(f"Python's operator {name} computes with a raw array")
+        if sign == "i":
+            raise _refusal(f"Python's operator {name} writes into a raw array")
+        if not others or not isinstance(others[0], Tensor):
+            return self.call(name, function, *((*others, self) if sign else (self, *others)))
         if name == "mul" and isinstance(self.inner, np.ndarray):
             # As NumPy's operator does: a complex product depends on the operands' order.
             return others[0].__array_ufunc__(np.multiply, "__call__", self, *others)
@@ -92,11 +116,9 @@ def _operator(name: str) -> Any:
     return method
 
 
-for _name in (
-    *(sign + name for name, *_ in BINARY for sign in ("", "r", "i")),
-    *(name for name, *_ in (*UNARY, *EQUALITY, *ORDER)),
-):
-    setattr(RawArray, f"__{_name}__", _operator(_name))
+for _sign, _rows in {"": (*BINARY, *UNARY, *EQUALITY, *ORDER), "r": BINARY, "i": BINARY}.items():
+    for _name, *_ in _rows:
+        setattr(RawArray, f"__{_sign}{_name}__", _operator(_name, _sign))
 
 namespaces[RawArray] = traced
 
@@ -108,17 +130,13 @@ def _in_kind(self: Traced, like: Any) -> Any:
             "differs from call to call, and the program would keep that of this one. Give it a "
             "Tensor"
         )
-    inner, found = self.inner, self
-    self.trace.backends.add(backend_of(inner))
-    scalar, of_numpy = isinstance(inner, np.generic), isinstance(inner, np.generic | np.ndarray)
+    found = RawArray(self.inner, self.value, self.trace)
+    scalar, of_numpy = [isinstance(self.inner, x) for x in (np.generic, np.generic | np.ndarray)]
     if self.shape or not of_numpy:  # eager transforms answer with memory of their own
-        copy = COPY if of_numpy else copied
-        found = self.trace.call("raw.copy", copy, (self,), {})
-    elif scalar and not isinstance(like, np.generic):
-        found = self.trace.call("raw.asarray", np.asarray, (self,), {})
-    elif isinstance(like, np.generic) and not scalar:
-        found = self.trace.call("raw.getitem", operator.getitem, (self, ()), {})
-    return RawArray(found.inner, found.value, found.trace)
+        return found.call("copy", COPY if of_numpy else copy_of, found)
+    if scalar == isinstance(like, np.generic):
+        return found
+    return found.call("asarray", np.asarray, found) if scalar else found[()]
 
 
 Traced.in_kind = _in_kind  # type: ignore[assignment,method-assign]
@@ -127,14 +145,14 @@ Traced.in_kind = _in_kind  # type: ignore[assignment,method-assign]
 def check_class(x: Any, name: str) -> None:
     """Raise if an array's class is a subclass of `numpy.ndarray`, which can't be traced."""
     kind = type(x)
-    if kind not in _NUMPYS and issubclass(kind, np.ndarray):
+    if kind not in (np.ndarray, np.memmap) and issubclass(kind, np.ndarray):
         raise TraceError(
             f"{name} is a {kind.__module__}.{kind.__qualname__}, a subclass of numpy.ndarray, "
             "which can't be traced: pass np.asarray(x) instead"
         )
 
 
-def shared(x: Any, y: Any) -> bool:
+def share_memory(x: Any, y: Any) -> bool:
     """Whether two arrays of a library may overlap in memory, if the library tells."""
     if hasattr(x, "untyped_storage") and hasattr(y, "untyped_storage"):
         pair = x.untyped_storage(), y.untyped_storage()

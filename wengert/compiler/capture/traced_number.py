@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.program import Value, mapped
+from wengert.compiler.program import Value, map_parts
 from wengert.ops.operators import BINARY, EQUALITY, ORDER, UNARY
 
-__all__ = ["TracedNumber"]
+__all__ = ["TracedNumber", "plain"]
 
 
 class TracedNumber:
@@ -38,13 +38,13 @@ class TracedNumber:
         """Replace raw arrays beside this number by traced ones, in place."""
         return self.trace.regularise(arrays, weak)  # type: ignore[no-any-return]
 
-    def pinned(self) -> Any:
+    def pin(self) -> Any:
         """The number itself; the program requires its value from now on."""
         return self.trace.pin(self)
 
     def present(self) -> Any:
         """The number itself, to find NumPy's dtype for it, which depends on an integer's size."""
-        return self.pinned() if type(self.number) is int else self.number
+        return self.pin() if type(self.number) is int else self.number
 
     def through(self, function: Callable[..., Any]) -> Any:
         """Apply a function of the module `math`, which is recorded."""
@@ -53,19 +53,19 @@ class TracedNumber:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or not hasattr(self.number, name):
             raise AttributeError(f"a number has no attribute {name!r}")
-        return getattr(self.pinned(), name)
+        return getattr(self.pin(), name)
 
     def conjugate(self) -> "TracedNumber":
         """The number itself, where it is real; rules ask for it."""
-        return self.pinned().conjugate() if type(self.number) is complex else self
+        return self.pin().conjugate() if type(self.number) is complex else self
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return np.asarray(self.pinned(), dtype)
+        return np.asarray(self.pin(), dtype)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if not all(issubclass(kind, TracedNumber | np.ndarray) for kind in types):
             return NotImplemented
-        return func(*_plain(args), **_plain(kwargs))
+        return func(*plain(args), **plain(kwargs))
 
     def __bool__(self) -> bool:
         return self.trace.decide("ne", operator.ne, (self, 0))  # type: ignore[no-any-return]
@@ -81,19 +81,25 @@ _PYTHONS = frozenset({TracedNumber, int, float, complex, bool})
 _OPERANDS = (TracedNumber, int, float, complex, np.generic, np.ndarray)
 
 
-def _plain(x: Any) -> Any:
+def plain(x: Any) -> Any:
     """An argument with traced numbers pinned."""
-    return mapped(lambda part: part.pinned() if type(part) is TracedNumber else part, x)
+    return map_parts(_pin, x)
+
+
+def _pin(x: Any) -> Any:
+    if type(x) is slice:
+        return slice(*plain((x.start, x.stop, x.step)))
+    return x.pin() if type(x) is TracedNumber else x
 
 
 def _binary(name: str, function: Callable[..., Any], *, reflected: bool) -> Callable[..., Any]:
     def method(self: TracedNumber, other: Any) -> Any:
-        if not isinstance(other, _OPERANDS):
+        if not issubclass(type(other), _OPERANDS):  # a raw array answers itself
             return NotImplemented
         pair = (other, self) if reflected else (self, other)
         # NumPy's arrays and scalars and an `IntEnum`, say, have operators of their own.
         if type(other) not in _PYTHONS or (name == "pow" and not _keeps_type(*pair)):
-            return function(*_plain(pair))
+            return function(*plain(pair))
         does = self.trace.decide if name in _COMPARISONS else self.trace.number
         return does(name, function, pair)
 
@@ -117,7 +123,7 @@ def _unary(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _pinning(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda self, *given: function(self.pinned(), *given)
+    return lambda self, *given: function(self.pin(), *given)
 
 
 _COMPARISONS = frozenset([name for name, _ in (*EQUALITY, *ORDER)])

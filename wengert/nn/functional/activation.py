@@ -12,7 +12,7 @@ from wengert.nn.functional.define import out_of_place, real_floating
 from wengert.ops.axes import number
 from wengert.ops.define import operation
 from wengert.ops.special import everyday
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, wrap
 
 # These are functions of arrays as well, and some have another name there.
 gelu = everyday.gelu
@@ -84,7 +84,7 @@ def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     >>> wg.nn.functional.softplus(wg.asarray([-1.0, 0.0, 100.0]), beta=2.0)
     tensor([6.3464e-02, 3.4657e-01, 1.0000e+02])
     """
-    x = wrapped(input)
+    x = wrap(input)
     plain = type(beta) is type(threshold) is float and beta == 1 and threshold >= 20
     if plain and x.dtype.name == "float32":  # in which it is x beyond the threshold
         return everyday.softplus(x)

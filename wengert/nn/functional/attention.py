@@ -9,7 +9,7 @@ from wengert.nn.functional.define import refusing
 from wengert.nn.functional.dropout import dropout
 from wengert.nn.functional.softmaxes import softmax
 from wengert.ops.shares import wide
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, wrap
 
 
 @refusing
@@ -48,7 +48,7 @@ def scaled_dot_product_attention(
     >>> wg.nn.functional.scaled_dot_product_attention(query, key, value).shape
     (2, 4, 3)
     """
-    q, k, v = wrapped(query), wrapped(key), wrapped(value)
+    q, k, v = wrap(query), wrap(key), wrap(value)
     dtypes = [x.dtype for x in (q, k, v)]
     real = all(dtype.kind == "real floating" for dtype in dtypes)
     if not real or any(dtype is not dtypes[0] for dtype in dtypes):
@@ -115,7 +115,7 @@ def _additive(allowed: Tensor, like: Tensor) -> Tensor:
 
 def additive_mask(mask: Any, name: str, like: Tensor, *, keep: bool) -> Tensor:
     """A mask as what is added to the scores; ``keep`` says what True means."""
-    mask = wrapped(mask)
+    mask = wrap(mask)
     if mask.dtype.kind == "bool":
         return _additive(mask if keep else ops.logical_not(mask), like)
     if mask.dtype.kind != "real floating":

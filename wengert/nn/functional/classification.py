@@ -28,7 +28,7 @@ from wengert.tape.node import running_forwards
 from wengert.tape.observers import observing
 from wengert.tape.primitive import Primitive
 from wengert.tape.record import observe, record
-from wengert.tape.tensor import Tensor, untracked, wrapped
+from wengert.tape.tensor import Tensor, untracked, wrap
 
 _INT64 = DTYPES["int64"]
 Places = tuple[Any, Any, Any]
@@ -222,8 +222,8 @@ def cross_entropy(
         and not held.narrow
     ):
         return _softmax_cross_entropy(logits, labels, ignore_index, reduction, label_smoothing)
-    if hasattr(label_smoothing, "pinned"):  # a trace's number, whose value says which way is taken
-        label_smoothing = label_smoothing.pinned()
+    if hasattr(label_smoothing, "pin"):  # a trace's number, whose value says which way is taken
+        label_smoothing = label_smoothing.pin()
     check_reduction(reduction)
     ignore_index = integer(ignore_index, "cross_entropy", "ignore_index")
     label_smoothing = number(label_smoothing, "cross_entropy", "label_smoothing")
@@ -254,7 +254,7 @@ def cross_entropy(
     labels = _class_indices("cross_entropy", logits, labels)
     how = ignore_index, reduction, label_smoothing
     if weight is not None:
-        return _weighted(logits, labels, weight, *how)
+        return _weigh(logits, labels, weight, *how)
     if logits.ndim == 1:
         logits, labels = ops.expand_dims(logits, axis=0), ops.expand_dims(labels, axis=0)
     elif logits.ndim > 2:
@@ -286,7 +286,7 @@ def nll_loss(
     >>> wg.nn.functional.nll_loss(log_p, wg.asarray([1]))
     tensor(1.3863)
     """
-    x, labels = wrapped(input), wrapped(target)
+    x, labels = wrap(input), wrap(target)
     check_reduction(reduction)
     if x.ndim < 1 or not x.dtype.inexact:
         raise ValueError(
@@ -363,14 +363,14 @@ def _scale_weights(weight: Any, reduction: str) -> Any:
     """Weights, and for a mean a power of two times them: the square of their sum is in range."""
     if weight is None or reduction != "mean":
         return weight
-    w = wrapped(weight)
+    w = wrap(weight)
     if w.ndim != 1 or not w.size or not w.dtype.inexact:
         return w
     return ops.multiply(w, factor_of(ops, ops.abs(detach(w)), (0,)))
 
 
 def _class_weights(x: Tensor, weight: Any, axis: int) -> Tensor:
-    w = wrapped(weight)
+    w = wrap(weight)
     if tuple(w.shape) != (x.shape[axis],):
         raise RuntimeError(
             "weight tensor should be defined either for all or no classes: expected shape "
@@ -384,7 +384,7 @@ def _reshape_weights(w: Tensor, x: Tensor, axis: int) -> Tensor:
     return ops.reshape(w, (-1, *[1] * (x.ndim - axis - 1)))
 
 
-def _weighted(
+def _weigh(
     logits: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: str, smoothing: float
 ) -> Tensor:
     axis = min(1, logits.ndim - 1)

@@ -13,7 +13,7 @@ from wengert.ops.axes import number
 from wengert.ops.hints import refuse_keywords
 from wengert.ops.shares import wide_argument
 from wengert.tape.node import is_lifted
-from wengert.tape.tensor import Tensor, untracked, wrapped
+from wengert.tape.tensor import Tensor, untracked, wrap
 
 Reduction = Literal["mean", "sum", "none"]
 REDUCTIONS = get_args(Reduction)
@@ -52,7 +52,7 @@ def look(array: Any, check: Callable[..., None], *settings: Any) -> bool:
 def pair(name: str, input: Any, target: Any, reduction: str) -> tuple[Tensor, Tensor]:
     """The input and the target of a loss as Tensors of one shape; real, but of `l1_loss`."""
     check_reduction(reduction)
-    x, y = wrapped(input), wrapped(target)
+    x, y = wrap(input), wrap(target)
     if x.shape != y.shape:
         raise ValueError(
             f"{name} got an input of shape {tuple(x.shape)} and a target of shape "
@@ -114,7 +114,7 @@ def single_precision(loss: L) -> L:
         found = loss(*(wide_argument(ops, x) for x in given), **others)
         if any(dtype.inexact and not dtype.narrow for dtype in held):
             return found
-        return ops.astype(found, wrapped(given[0]).dtype)
+        return ops.astype(found, wrap(given[0]).dtype)
 
     return cast(L, call)
 
@@ -180,7 +180,7 @@ def detach(x: Tensor) -> Tensor:
 
 def real_floating(name: str, input: Any, what: str = "input") -> Tensor:
     """The input of a function as a Tensor; an error if it is not real floating."""
-    x = wrapped(input)
+    x = wrap(input)
     if x.dtype.kind != "real floating":
         raise TypeError(
             f"{name} needs a real floating {what}, not one of {x.dtype.name}; convert with "

@@ -14,7 +14,7 @@ from wengert.nn.functional.normalisation import unit_vectors
 from wengert.nn.functional.standardised import standardised
 from wengert.ops.axes import as_axes, number
 from wengert.ops.shares import by_float32, wide
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, wrap
 
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
@@ -62,7 +62,7 @@ def cosine_embedding_loss(
     tensor([1.0000, 0.7071])
     """
     check_reduction(reduction)
-    x, y, t = real_floating("cosine_embedding_loss", input1), wrapped(input2), wrapped(target)
+    x, y, t = real_floating("cosine_embedding_loss", input1), wrap(input2), wrap(target)
     if x.ndim not in (1, 2) or x.shape != y.shape or x.shape[:-1] != t.shape:
         raise ValueError(
             "cosine_embedding_loss needs inputs (N, D) and a target (N,), or (D,) and (), and got "

@@ -6,7 +6,7 @@ from wengert import ops
 from wengert.nn.functional.define import out_of_place
 from wengert.ops.axes import number
 from wengert.tape.primitive import anew
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, wrap
 
 
 @out_of_place
@@ -29,7 +29,7 @@ def dropout(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
 def _drop(name: str, input: Any, p: Any, training: bool, kept_axes: int | None = None) -> Tensor:
     """Dropout of elements, or of all that is along the axes after the first few."""
     p = probability(name, p)
-    x = wrapped(input)
+    x = wrap(input)
     if not training or p == 0.0:
         return anew(x)
     like = x if kept_axes is None else x[(..., *[slice(1)] * (x.ndim - kept_axes))]
@@ -61,7 +61,7 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     >>> bool(wg.all(x[:, :, 0, 0] == x[:, :, 2, 2]))  # a channel is kept or zero as a whole
     True
     """
-    x = wrapped(input)
+    x = wrap(input)
     if x.ndim not in (3, 4):
         raise ValueError(
             f"dropout2d takes an input (C, H, W) or (N, C, H, W), not one of {tuple(x.shape)}"

@@ -8,7 +8,7 @@ from wengert.interpreters.batching import as_it_is
 from wengert.nn.functional.classification import check_classes
 from wengert.nn.functional.define import detach, integer, look, refusing
 from wengert.tape.primitive import Primitive
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, wrap
 
 
 def check_rows(values: Any, rows: int) -> None:
@@ -47,7 +47,7 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None) -> Tensor
     tensor([[5., 6.],
             [1., 2.]])
     """
-    indices, table = wrapped(input), wrapped(weight)
+    indices, table = wrap(input), wrap(weight)
     if not indices.dtype.kind.endswith("integer"):
         raise TypeError(
             f"embedding needs integer indices, not {indices.dtype.name}: cast with "
@@ -82,7 +82,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
     tensor([[1, 0, 0],
             [0, 0, 1]])
     """
-    x = wrapped(tensor)
+    x = wrap(tensor)
     if not x.dtype.kind.endswith("integer"):
         raise RuntimeError(
             f"one_hot is only applicable to index tensor, not {x.dtype.name}: cast with "

@@ -15,7 +15,7 @@ from wengert.ops.linalg import vector_norm
 from wengert.ops.linalg.common import inexact
 from wengert.ops.shares import by_float32, wide
 from wengert.tape.grad_mode import no_grad
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, wrap
 
 Axes = tuple[int, ...]
 
@@ -24,7 +24,7 @@ def _fit(name: str, x: Tensor, what: str, given: Any, shape: Axes, beside: Axes)
     """Numbers of a shape, in another that broadcasts; averages may be wider than half precision."""
     if given is None:
         return None
-    given, held = wrapped(given), dtype_of(x._array.dtype)
+    given, held = wrap(given), dtype_of(x._array.dtype)
     own = dtype_of(given._array.dtype)
     wider = held.narrow and own.name == "float32" and what.startswith("running")
     if tuple(given.shape) != shape:
@@ -311,7 +311,7 @@ def normalize(input: Any, p: float = 2.0, dim: int | Axes = 1, eps: float = 1e-1
     tensor([[0.6000, 0.8000],
             [0.0000, 1.0000]])
     """
-    x = wrapped(input)
+    x = wrap(input)
     order, smallest = number(p, "normalize", "p"), number(eps, "normalize", "eps")
     shape = inexact("normalize", x)
     if x.dtype.narrow:

@@ -12,7 +12,7 @@ from wengert.nn.functional.convolution import window_lengths
 from wengert.nn.functional.define import refusing
 from wengert.nn.functional.spatial import Sizes, examples, pad_with_zeros, sizes, unbatch
 from wengert.ops.beyond.places import pooled_places
-from wengert.ops.beyond.pooling import taken, window_argmax, window_sum
+from wengert.ops.beyond.pooling import take_windows, window_argmax, window_sum
 from wengert.ops.conversion import beside
 from wengert.ops.shares import by_float32
 from wengert.tape.tensor import Tensor
@@ -99,7 +99,7 @@ def _adaptive_mean(name: str, count: int, input: Any, output_size: Any) -> Tenso
         size = tuple([p.length for p in places])  # of windows side by side, all of one length
         total = window_sum(x, size=size, stride=size)
         return unbatch(_divide_sums(total, divisor), batched)
-    windows = taken(differentiable, x, places)
+    windows = take_windows(differentiable, x, places)
     # Of those that a shorter window has in excess none counts.
     for i, p in enumerate(places):
         own = (np.arange(p.length) < p.counts()[:, None]).T

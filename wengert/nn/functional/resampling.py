@@ -11,7 +11,7 @@ from wengert.nn.functional.spatial import sizes
 from wengert.ops.axes import number
 from wengert.ops.conversion import beside
 from wengert.tape.primitive import anew
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, wrap
 
 Interpolation = Literal["nearest", "linear", "bilinear"]
 #: How many spatial axes each mode is for.
@@ -44,7 +44,7 @@ def interpolate(
     >>> wg.nn.functional.interpolate(x, 3, mode="linear", align_corners=True)
     tensor([[[1., 2., 3.]]])
     """
-    x = wrapped(input)
+    x = wrap(input)
     count = x.ndim - 2
     if mode not in _AXES or count not in _AXES[mode]:
         raise NotImplementedError(
@@ -148,7 +148,7 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     >>> wg.nn.functional.pixel_shuffle(wg.ones((1, 8, 4, 4)), 2).shape
     (1, 2, 8, 8)
     """
-    x = wrapped(input)
+    x = wrap(input)
     (r,) = sizes(upscale_factor, 1, "pixel_shuffle", "upscale_factor", 1)
     if x.ndim < 3 or x.shape[-3] % (r * r):
         raise RuntimeError(

@@ -5,13 +5,13 @@ from typing import Any
 
 from wengert import ops
 from wengert.ops.special import everyday
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, wrap
 
 
 def _apply_along(
     function: Callable[..., Tensor], input: Any, dim: int | None, dtype: Any
 ) -> Tensor:
-    x = wrapped(input)
+    x = wrap(input)
     name = function.__name__
     if dim is None:
         raise ValueError(f"{name} needs dim, the dimension along which probabilities sum to 1")

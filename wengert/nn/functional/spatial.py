@@ -8,7 +8,7 @@ from wengert import ops
 from wengert.ops.axes import number
 from wengert.ops.beyond.padding import pad as margins
 from wengert.tape.primitive import PRIMITIVES, anew
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, wrap
 
 Sizes = tuple[int, ...]
 Mode = Literal["constant", "reflect", "replicate", "circular"]
@@ -40,7 +40,7 @@ def examples(x: Any, count: int, function: str) -> tuple[Tensor, bool]:
     """An input with its axis of examples, and whether it had one."""
     if not hasattr(x, "shape"):
         raise TypeError(f"{function} takes a Tensor or an array, not {type(x).__name__}")
-    found = wrapped(x)
+    found = wrap(x)
     batched = found.ndim == count + 2
     if not (batched or found.ndim == count + 1) or 0 in found.shape[batched:]:
         raise RuntimeError(
@@ -97,7 +97,7 @@ def pad(input: Any, pad: Sequence[int], mode: Mode = "constant", value: Any = No
     >>> wg.nn.functional.pad(wg.asarray([1, 2, 3]), (1, 2), mode="circular")
     tensor([3, 1, 2, 3, 1, 2])
     """
-    x = wrapped(input)
+    x = wrap(input)
     if not isinstance(pad, list | tuple):
         raise TypeError(f"pad takes a sequence of integers as pad, not {pad!r}")
     given = sizes(pad, len(pad), "pad", "pad", -(2**62)) if pad else ()

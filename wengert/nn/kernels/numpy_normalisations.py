@@ -15,9 +15,9 @@ from wengert.backends.backend import Kernel, add_kernels
 from wengert.backends.numpy_reductions import (
     FEW_SQUARES,
     LONGEST,
+    call_silently,
     roots,
     sum_over,
-    unwarned,
     within,
 )
 
@@ -168,7 +168,7 @@ def standardised(
     if centred:
         mean = _sums(z, rows) / rows.number
         z = _plus(z, -mean)
-    total = unwarned(_sums_of_products, z, z, rows)
+    total = call_silently(_sums_of_products, z, z, rows)
     inverse = inverse_roots(total, z, rows.axis, rows.number, eps)
     y = _times(z, inverse, z if centred else None)
     moments = () if mean is None else (mean, total / rows.number)

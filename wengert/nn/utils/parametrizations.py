@@ -43,7 +43,7 @@ def _find_parametrization(module: Module, name: str) -> ParametrizationList | No
     return found if isinstance(found, ParametrizationList) else None
 
 
-def _computed(name: str) -> property:
+def _property(name: str) -> property:
     """The attribute of a class by which each use of a weight computes it."""
 
     def compute(module: Any) -> Tensor:
@@ -77,7 +77,7 @@ def _compute(module: Module, name: str, norm: Module, *parts: Tensor) -> Module:
         cls = cls.__bases__[0]
     module.add_module("parametrizations", ModuleDict(lists))
     space: dict[str, Any] = {name: getattr(cls, name) for name in ("__doc__", "__module__")}
-    space |= {name: _computed(name) for name in lists}
+    space |= {name: _property(name) for name in lists}
     module.__class__ = type(cls)(f"Parametrized{cls.__name__}", (cls,), space)
     return module
 

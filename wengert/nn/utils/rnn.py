@@ -8,7 +8,7 @@ import numpy as np
 from wengert import ops
 from wengert.ops.conversion import beside
 from wengert.ops.hints import list_public
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, wrap
 
 __all__ = ["PackedSequence", "pack_padded_sequence", "pad_packed_sequence", "pad_sequence"]
 
@@ -49,7 +49,7 @@ def pad_sequence(
     tensor([[1., 1., 1.],
             [1., 0., 0.]])
     """
-    parts = [*map(wrapped, sequences)]
+    parts = [*map(wrap, sequences)]
     if not parts or not all(part.ndim for part in parts):
         raise RuntimeError("pad_sequence needs sequences, each of at least one axis")
     length = max(part.shape[0] for part in parts)
@@ -78,7 +78,7 @@ def pack_padded_sequence(
     >>> pack(x, [2, 3], batch_first=True, enforce_sorted=False).data
     tensor([3., 1., 4., 2., 5.])
     """
-    x = wrapped(input)
+    x = wrap(input)
     counts = [int(n) for n in (lengths.tolist() if hasattr(lengths, "tolist") else lengths)]
     if x.ndim < 2 or x.shape[0 if batch_first else 1] != len(counts):
         raise RuntimeError(

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 from wengert.backends import dtype_of
 from wengert.interpreters.batching import by_labels
 from wengert.ops.axes import raw_array
-from wengert.ops.beyond.subscripts import Labels, parsed
+from wengert.ops.beyond.subscripts import Labels, parse
 from wengert.ops.indexing import getitem
 from wengert.ops.manipulation import permute_dims, reshape
 from wengert.ops.statistical import sum as sum_over
 from wengert.tape.primitive import Primitive
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, wrap
 
 Subscripts = tuple[str, str, str]
 Path = list[tuple[int, ...]]
@@ -42,12 +42,12 @@ def _product(xp: Any, x1: Any, x2: Any, *, subscripts: Subscripts) -> Any:
     else:
         # Nothing is summed: the operands are multiplied element by element.
         order = list(result)
-        out = _spaced(xp, x1, first, order) * _spaced(xp, x2, second, order)
+        out = _space(xp, x1, first, order) * _space(xp, x2, second, order)
     out = xp.reshape(out, tuple([length[c] for c in order]))
     return xp.permute_dims(out, tuple([order.index(c) for c in result]))
 
 
-def _arranged(xp: Any, x: Any, labels: str, groups: list[list[str]], length: dict[str, int]) -> Any:
+def _arrange(xp: Any, x: Any, labels: str, groups: list[list[str]], length: dict[str, int]) -> Any:
     """``x`` with one axis for each group of labels; none for a first group without labels."""
     order = [labels.index(c) for group in groups for c in group]
     shape = [math.prod([length[c] for c in group]) for group in groups]
@@ -63,12 +63,12 @@ def _matrices(
     """
     stack, rows, columns = groups
     if labels[-1:] and labels[-1] in rows and columns:
-        turned = _arranged(xp, x, labels, [stack, columns, rows], length)
+        turned = _arrange(xp, x, labels, [stack, columns, rows], length)
         return xp.matrix_transpose(turned)
-    return _arranged(xp, x, labels, [stack, rows, columns], length)
+    return _arrange(xp, x, labels, [stack, rows, columns], length)
 
 
-def _spaced(xp: Any, x: Any, labels: str, order: list[str]) -> Any:
+def _space(xp: Any, x: Any, labels: str, order: list[str]) -> Any:
     """``x`` with its axes in an order of labels, and of length 1 where it lacks one."""
     held = [c for c in order if c in labels]
     lengths = iter([x.shape[labels.index(c)] for c in held])
@@ -125,7 +125,7 @@ class Term(NamedTuple):
         x = sum_over(self.x, axis=axes, dtype=self.x.dtype)
         return Term(x, tuple([c for c in self.labels if c not in gone]))
 
-    def stretched(self, lengths: dict[Any, int]) -> "Term":
+    def without_broadcast(self, lengths: dict[Any, int]) -> "Term":
         """The term without the axes of length 1 that are longer in another operand."""
         keep = [
             i for i, c in enumerate(self.labels) if not (self.x.shape[i] == 1 and lengths[c] != 1)
@@ -264,17 +264,17 @@ def einsum(*operands: Any, optimize: Any = None) -> Tensor:
     tensor([2., 2., 2.])
     """
     if len(operands) == 3 and type(operands[0]) is str and optimize is None:
-        x, y = wrapped(operands[1]), wrapped(operands[2])
+        x, y = wrap(operands[1]), wrap(operands[2])
         direct = _subscripts(operands[0], tuple(x.shape), tuple(y.shape))
         if direct is not None and "bool" not in (x.dtype.kind, y.dtype.kind):
             return einsum_pair(x, y, subscripts=direct)  # type: ignore[no-any-return]
-    arrays, inputs, result = parsed(operands)
-    terms = [Term(wrapped(x), labels) for x, labels in zip(arrays, inputs, strict=True)]
+    arrays, inputs, result = parse(operands)
+    terms = [Term(wrap(x), labels) for x, labels in zip(arrays, inputs, strict=True)]
     for term in terms:
         if dtype_of(raw_array(term.x).dtype).kind == "bool":
             raise TypeError("einsum needs numeric dtypes, not bool")
     lengths = _lengths(terms)
-    terms = [term.stretched(lengths).without_repeats() for term in terms]
+    terms = [term.without_broadcast(lengths).without_repeats() for term in terms]
     path = _path(terms, result, optimize)
     for number, step in enumerate(path):
         if not step or len({*step}) != len(step) or not {*step} <= {*range(len(terms))}:

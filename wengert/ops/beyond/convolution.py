@@ -28,7 +28,7 @@ def _split(xp: Any, x: Any, axis: int, parts: int) -> Any:
     return xp.reshape(x, (*shape[:axis], parts, shape[axis] // parts, *shape[axis + 1 :]))
 
 
-def _joined(xp: Any, x: Any, axis: int) -> Any:
+def _join(xp: Any, x: Any, axis: int) -> Any:
     """``x`` with an axis and the next one as one."""
     shape = tuple(x.shape)
     return xp.reshape(x, (*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :]))
@@ -66,7 +66,7 @@ def _composite(xp: Any, x: Any, weight: Any, bias: Any, *, how: How) -> Any:
     found = _windows(xp, x, size, how)
     weight = weight if groups == 1 else _split(xp, weight, 0, groups)
     out = xp.einsum_pair(weight, found, subscripts=_labels(len(size), groups))
-    out = out if groups == 1 else _joined(xp, out, 1)
+    out = out if groups == 1 else _join(xp, out, 1)
     return out if bias is None else out + _column(xp, bias, how)
 
 
@@ -77,7 +77,7 @@ def _forward_input(xp: Any, y: Any, weight: Any, *, lengths: Sizes, how: How) ->
     if groups > 1:
         weight, y = _split(xp, weight, 0, groups), _split(xp, y, 1, groups)
     spread = xp.einsum_pair(weight, y, subscripts=(of_weight, of_places, of_windows))
-    spread = spread if groups == 1 else _joined(xp, spread, 1)
+    spread = spread if groups == 1 else _join(xp, spread, 1)
     out = xp.overlap_add(spread, lengths=wide, size=size, stride=stride, dilation=dilation)
     return out if wide == lengths else xp.getitem(out, key=_inside(lengths, padding))
 
@@ -88,7 +88,7 @@ def _forward_weight(xp: Any, x: Any, y: Any, *, size: Sizes, how: How) -> Any:
     y = y if groups == 1 else _split(xp, y, 1, groups)
     found = _windows(xp, x, size, how)
     out = xp.einsum_pair(y, found, subscripts=(of_places, of_windows, of_weight))
-    return out if groups == 1 else _joined(xp, out, 0)
+    return out if groups == 1 else _join(xp, out, 0)
 
 
 def _column(xp: Any, bias: Any, how: How) -> Any:
@@ -103,11 +103,11 @@ def _once(call: Any, x: Any, weight: Any, *bias: Any, how: How, **more: Any) -> 
     """Members of images alone are further examples; otherwise members are further groups."""
     xp, members = call.xp, call.size
     if not any(call.own[1:]):
-        out = call.run(_joined(xp, x, 0), weight, *bias, how=how, **more)
+        out = call.run(_join(xp, x, 0), weight, *bias, how=how, **more)
         return _split(xp, out, 0, members)
     # Weights of all members come one after the other.
     given = enumerate((weight, *bias), 1)
-    held = [None if b is None else _joined(xp, call.broadcast(i), 0) for i, b in given]
+    held = [None if b is None else _join(xp, call.broadcast(i), 0) for i, b in given]
     out = call.run(_channels(call, 0), *held, how=(*how[:-1], members * how[-1]), **more)
     return call.move_axis(_split(xp, out, 1, members), 1, 0)
 
@@ -119,7 +119,7 @@ def _once_weight(call: Any, x: Any, y: Any, *, how: How, **more: Any) -> Any:
 
 def _channels(call: Any, position: int) -> Any:
     """Images of all members with their channels side by side."""
-    return _joined(call.xp, call.move_axis(call.broadcast(position), 0, 1), 1)
+    return _join(call.xp, call.move_axis(call.broadcast(position), 0, 1), 1)
 
 
 # -- the primitives --------------------------------------------------------------------------------

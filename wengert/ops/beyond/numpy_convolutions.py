@@ -119,7 +119,7 @@ def _is_pointwise(size: Sizes, how: How) -> bool:
     return {*size, *how[0]} == {1} and not any(map(any, how[1]))
 
 
-def _grouped(x: Any, groups: int) -> Any:
+def _group(x: Any, groups: int) -> Any:
     """Images as stacks of matrices (N, groups, C, places)."""
     shape = len(x), groups, x.shape[1] // groups, math.prod(x.shape[2:])
     return np.ascontiguousarray(x).reshape(shape)
@@ -134,7 +134,7 @@ def convolution(x: Any, weight: Any, bias: Any, *, how: How, exact: bool) -> Any
     shape = len(x), produced, *window_counts(wide, size, stride, dilation)
     by_group = np.ascontiguousarray(weight).reshape(groups, produced // groups, inner, *size)
     if _is_pointwise(size, how):
-        out = np.matmul(by_group[..., 0, 0], _grouped(x, groups)).reshape(shape)
+        out = np.matmul(by_group[..., 0, 0], _group(x, groups)).reshape(shape)
     else:
         out = np.empty(shape, x.dtype)
         _correlate(x, by_group, how, out, exact)
@@ -168,7 +168,7 @@ def convolution_input(y: Any, weight: Any, *, lengths: Sizes, how: How, exact: b
     turned = by_group.swapaxes(1, 2)
     shape = len(y), groups * inner, *lengths
     if _is_pointwise(size, how):
-        return np.matmul(turned[..., 0, 0], _grouped(y, groups)).reshape(shape)
+        return np.matmul(turned[..., 0, 0], _group(y, groups)).reshape(shape)
     out = np.zeros(shape, y.dtype)
     before = [a for a, _ in padding]
     axes = map(_phases, lengths, size, stride, dilation, before, y.shape[2:])
@@ -185,7 +185,7 @@ def convolution_weight(x: Any, y: Any, *, size: Sizes, how: How, exact: bool) ->
     groups, numbers = how[3], x.shape[1] // how[3] * math.prod(size)
     products, width = y.shape[1] // groups, y.shape[3]
     if _is_pointwise(size, how):
-        total = np.matmul(_grouped(y, groups), _grouped(x, groups).mT).sum(axis=0)
+        total = np.matmul(_group(y, groups), _group(x, groups).mT).sum(axis=0)
         return total.reshape(y.shape[1], -1, *size)
     total, held = np.zeros((groups, numbers, products), x.dtype), y[:0]
     for some, part, length, windows in _windows(x, size, how, products, exact):
@@ -193,7 +193,7 @@ def convolution_weight(x: Any, y: Any, *, size: Sizes, how: How, exact: bool) ->
         if held.shape != shape:
             held = np.zeros(shape, y.dtype)
         held[..., :width] = y[some, :, part]
-        places = _grouped(held, groups).mT
+        places = _group(held, groups).mT
         if numbers > products:  # NumPy turns the smaller matrix faster than OpenBLAS does
             places = np.ascontiguousarray(places)
         total += np.matmul(windows, places).sum(axis=0)

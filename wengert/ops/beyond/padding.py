@@ -11,9 +11,9 @@ from wengert.ops.axes import as_axis, at_axis, shape_of
 from wengert.ops.conversion import beside
 from wengert.ops.creation import full, zeros
 from wengert.ops.data_type import check_storable
-from wengert.ops.indexing import replaced, take
+from wengert.ops.indexing import replace, take
 from wengert.tape.primitive import anew
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, wrap
 
 Mode = Literal["constant", "edge", "reflect", "symmetric", "wrap"]
 
@@ -65,16 +65,14 @@ def _with_constants(x: Tensor, pairs: list[tuple[int, int]], values: Any) -> Ten
     for value in chain(*constants):
         check_storable("pad: constant_values", value, x.dtype)
     if isinstance(values, bool | int | float | complex):
-        return replaced(full(shape, values, dtype=x.dtype, device=device), inside, x)
-    out = replaced(zeros(shape, dtype=x.dtype, device=device), inside, x)
+        return replace(full(shape, values, dtype=x.dtype, device=device), inside, x)
+    out = replace(zeros(shape, dtype=x.dtype, device=device), inside, x)
     # The corners belong to the later axes.
     for axis, (widths, filling) in enumerate(zip(pairs, constants, strict=True)):
         if widths[0]:
-            out = replaced(out, at_axis(axis, slice(0, widths[0]), ...), filling[0])
+            out = replace(out, at_axis(axis, slice(0, widths[0]), ...), filling[0])
         if widths[1]:
-            out = replaced(
-                out, at_axis(axis, slice(shape[axis] - widths[1], None), ...), filling[1]
-            )
+            out = replace(out, at_axis(axis, slice(shape[axis] - widths[1], None), ...), filling[1])
     return out
 
 
@@ -111,7 +109,7 @@ def pad(
     tensor([3, 2, 1, 2, 3, 2])
     """
     shape = shape_of(array)
-    x = wrapped(array)
+    x = wrap(array)
     pairs = _pairs(pad_width, len(shape))
     if mode not in get_args(Mode):
         raise ValueError(f"pad: mode is one of {', '.join(get_args(Mode))}, and not {mode!r}")

@@ -44,7 +44,7 @@ window_sum = Primitive(
 # -- maxima ----------------------------------------------------------------------------------------
 
 
-def taken(xp: Any, x: Any, places: list[Places]) -> Any:
+def take_windows(xp: Any, x: Any, places: list[Places]) -> Any:
     """Take the windows at tabulated places; the axes are those of `sliding_windows`."""
     count, lead = len(places), len(x.shape) - len(places)
     for i, p in enumerate(places):
@@ -69,7 +69,7 @@ def _argmax(xp: Any, x: Any, *, counts: Sizes, options: Options) -> Any:
         size, stride, _, dilation = options
         windows = xp.sliding_windows(x, size=size, stride=stride, dilation=dilation)
     else:
-        windows = taken(xp, x, places)
+        windows = take_windows(xp, x, places)
     best: Any = None
     at: Any = None
     for number, inside in enumerate(itertools.product(*[range(p.length) for p in places])):

@@ -8,14 +8,14 @@ import numpy as np
 
 from wengert.backends import as_dtype, dtype_of
 from wengert.interpreters.namespaces import differentiable
-from wengert.ops.axes import all_axes, as_axes, as_axis, kept, raw_array, shape_of
+from wengert.ops.axes import all_axes, as_axes, as_axis, keep_axes, raw_array, shape_of
 from wengert.ops.conversion import as_numpy, beside, holds_tensors
 from wengert.ops.creation import arange, whole
 from wengert.ops.data_type import astype, get_default_dtype
 from wengert.ops.elementwise import equal
 from wengert.ops.manipulation import expand_dims, moveaxis, permute_dims, reshape
 from wengert.ops.sorting import sort
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, wrap
 
 Method = Literal["linear", "lower", "higher", "midpoint", "nearest"]
 METHODS: Final = get_args(Method)
@@ -76,7 +76,7 @@ def _probabilities(q: Any) -> Any:
     if isinstance(q, list | tuple) and holds_tensors(q):
         q = as_numpy(q)
     if isinstance(q, Tensor) or not isinstance(q, int | float | list | tuple | np.ndarray):
-        q = wrapped(q)
+        q = wrap(q)
         if q.dtype.kind != "real floating":
             raise TypeError(f"quantile: q is of a real floating dtype, not {q.dtype.name}")
         return q
@@ -153,7 +153,9 @@ def _quantile(function: str, x: Any, q: Any, axis: Any, keepdims: bool, method: 
         unknown = unknown | (flat < 0) | (flat > 1) | xp.isnan(flat)
     # A factor, so that the derivative is nan, too.
     out = out * xp.where(unknown, math.nan, xp.ones_like(out))
-    return reshape(moveaxis(out, last, 0), (*q.shape, *(kept(shape, axes) if keepdims else outer)))
+    return reshape(
+        moveaxis(out, last, 0), (*q.shape, *(keep_axes(shape, axes) if keepdims else outer))
+    )
 
 
 def median(
@@ -197,7 +199,7 @@ def one_hot(x: Any, /, num_classes: int, *, dtype: Any = None, axis: int = -1) -
     if num_classes < 0:
         raise ValueError(f"one_hot: num_classes can't be negative, and is {num_classes}")
     at = as_axis(axis, ndim)
-    x = wrapped(x)
+    x = wrap(x)
     x = astype(x, "int64", copy=False)
     classes = arange(num_classes, dtype="int64", device=differentiable.device(x))
     classes = reshape(classes, (num_classes,) + (1,) * (ndim - at - 1))

@@ -35,7 +35,7 @@ def _list(labels: Sequence[Any]) -> Written:
     return made
 
 
-def _separated(operands: tuple[Any, ...]) -> tuple[list[Any], list[Written], Written | None]:
+def _separate(operands: tuple[Any, ...]) -> tuple[list[Any], list[Written], Written | None]:
     """The arrays, their subscripts, and the result's, in which an Ellipsis is still one."""
     if not operands:
         raise ValueError("einsum needs subscripts and operands")
@@ -55,9 +55,9 @@ def _separated(operands: tuple[Any, ...]) -> tuple[list[Any], list[Written], Wri
     return arrays, [_letters(term) for term in terms], _letters(after) if arrow else None
 
 
-def parsed(operands: tuple[Any, ...]) -> tuple[list[Any], list[Labels], Labels]:
+def parse(operands: tuple[Any, ...]) -> tuple[list[Any], list[Labels], Labels]:
     """The arrays of einsum, a label for each of their axes, and the labels of the result."""
-    arrays, written, result = _separated(operands)
+    arrays, written, result = _separate(operands)
     terms: list[Labels] = []
     widest = 0
     for at, (x, labels) in enumerate(zip(arrays, written, strict=True)):
@@ -69,7 +69,7 @@ def parsed(operands: tuple[Any, ...]) -> tuple[list[Any], list[Labels], Labels]:
                 f"{len(labels) - labels.count(Ellipsis)}"
             )
         # The axes of an Ellipsis are numbered from the last one, as they broadcast.
-        terms.append(_expanded(labels, rest))
+        terms.append(_expand(labels, rest))
         widest = max(widest, rest)
     every = Counter(label for labels in written for label in labels if label is not Ellipsis)
     if result is None:
@@ -83,10 +83,10 @@ def parsed(operands: tuple[Any, ...]) -> tuple[list[Any], list[Labels], Labels]:
         if label is not Ellipsis and (label not in every or result.count(label) > 1):
             fault = "comes twice in the result" if label in every else "is in no operand"
             raise ValueError(f"einsum: label {label!r} of the result {fault}")
-    return arrays, terms, _expanded(result, widest)
+    return arrays, terms, _expand(result, widest)
 
 
-def _expanded(labels: Written, rest: int) -> Labels:
+def _expand(labels: Written, rest: int) -> Labels:
     made: list[Any] = []
     for label in labels:
         made += [(..., i) for i in range(rest, 0, -1)] if label is Ellipsis else [label]

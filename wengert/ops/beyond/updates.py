@@ -23,14 +23,14 @@ from wengert.ops.elementwise import (
 )
 from wengert.ops.elementwise import pow as power
 from wengert.ops.index_composites import combine_rows
-from wengert.ops.indexing import getitem, parse_key, replaced, take
+from wengert.ops.indexing import getitem, parse_key, replace, take
 from wengert.ops.manipulation import broadcast_to, concat, reshape
 from wengert.ops.searching import searchsorted, where
 from wengert.ops.shares import in_float32
 from wengert.ops.sorting import argsort
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import SCALARS, number_type
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, wrap
 
 # -- extremes, sums and products of the values for each row ----------------------------------------
 
@@ -119,7 +119,7 @@ def _products(xp: Any, value: Tensor, rows: Tensor, n: int) -> Tensor:
         span *= 2
     total = _sums(xp, where(equal(nth, 0), value, 0), rows, n)
     blank = zeros((n,), dtype="bool", device=xp.device(rows))
-    return where(replaced(blank, rows, True), total, 1)
+    return where(replace(blank, rows, True), total, 1)
 
 
 # -- the public class ----------------------------------------------------------------------------
@@ -162,19 +162,19 @@ class At:
 
         The derivative goes to the value that is kept.
         """
-        return replaced(self._x, self._key, value, "at.set")
+        return replace(self._x, self._key, value, "at.set")
 
     def add(self, value: Any, /) -> Tensor:
         """Add ``value``, once for each time that the key names an element."""
-        return self._combined(value, "add", add, _sums)
+        return self._combine(value, "add", add, _sums)
 
     def subtract(self, value: Any, /) -> Tensor:
         """Subtract ``value``, once for each time that the key names an element."""
-        return self._combined(value, "subtract", subtract, _sums)
+        return self._combine(value, "subtract", subtract, _sums)
 
     def multiply(self, value: Any, /) -> Tensor:
         """Multiply by ``value``, once for each time that the key names an element."""
-        return self._combined(value, "multiply", multiply, _products)
+        return self._combine(value, "multiply", multiply, _products)
 
     def divide(self, value: Any, /) -> Tensor:
         """Divide by ``value``, as `multiply`; for floating and complex dtypes."""
@@ -182,7 +182,7 @@ class At:
             raise TypeError(
                 f"at.divide needs a floating or complex array, not {self._x.dtype.name}"
             )
-        return self._combined(value, "divide", divide, _products)
+        return self._combine(value, "divide", divide, _products)
 
     def power(self, value: Any, /) -> Tensor:
         """Raise to the power of ``value``; of several for one element one is kept, as in `set`.
@@ -202,17 +202,17 @@ class At:
     def _best(self, value: Any, function: str, pick: Any, scatter: Any) -> Tensor:
         if self._x.dtype.complex:
             raise TypeError(f"at.{function} needs a real dtype: complex numbers have no order")
-        return self._updated(value, function, pick, scatter)
+        return self._update(value, function, pick, scatter)
 
-    def _combined(self, value: Any, function: str, operation: Any, gather: Any) -> Tensor:
+    def _combine(self, value: Any, function: str, operation: Any, gather: Any) -> Tensor:
         """``operation`` of each element and the values gathered for it."""
 
         def scatter(x: Tensor, value: Tensor, rows: Tensor) -> Tensor:
             return operation(x, gather(differentiable, value, rows, x.shape[0]))  # type: ignore[no-any-return]
 
-        return self._updated(value, function, operation, scatter)
+        return self._update(value, function, operation, scatter)
 
-    def _updated(self, value: Any, function: str, operation: Any, scatter: Any) -> Tensor:
+    def _update(self, value: Any, function: str, operation: Any, scatter: Any) -> Tensor:
         """The array after ``operation``, or ``scatter`` if the key may repeat an element."""
         value = self._fitting(value, function)
         found = self._rows(value)
@@ -277,5 +277,5 @@ def at(x: Any, key: Any = _NOWHERE, /) -> At:
     >>> wg.at(wg.zeros(3))[wg.asarray([0, 2, 2])].add(1.0)
     tensor([1., 0., 2.])
     """
-    made = At(wrapped(x))
+    made = At(wrap(x))
     return made if key is _NOWHERE else made[key]

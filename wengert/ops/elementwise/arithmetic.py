@@ -8,7 +8,7 @@ import numpy as np
 from wengert.backends import dtype_of
 from wengert.ops.define import elementwise, operation
 from wengert.ops.domain import ENTIRE, NOT_ZERO, POSITIVE, Domain, Joint
-from wengert.ops.elementwise.rules import is_complex, matched
+from wengert.ops.elementwise.rules import cast_like, is_complex
 from wengert.ops.euclidean import nan_where, without_slope
 from wengert.tape.primitive import ZERO, Primitive
 from wengert.tape.promotion import SCALARS, check_range, common_dtype
@@ -271,7 +271,7 @@ def _pow_exponent(xp: Any, g: Any, x1: Any, x2: Any, out: Any) -> Any:
     growing = (xp.real(x2) >= 0) & (xp.imag(x2) == 0) if is_complex(x2) else x2 >= 0
     # Where the power of 0 is 0 or 1 it does not depend on the exponent: log(1) says so.
     special = (x1 == 0) & growing
-    logarithm = xp.log(matched(xp, xp.where(special, 1, x1), out))
+    logarithm = xp.log(cast_like(xp, xp.where(special, 1, x1), out))
     found = g * xp.conj(out * logarithm)
 
     def sharp() -> tuple[Any, Any]:
@@ -307,7 +307,7 @@ def _slope_by_exponent(xp: Any, g: Any, x1: Any, x2: Any, out: Any, order: int) 
     falling = _falling(order)
     slope = [c * (order - k) for k, c in enumerate(falling[:-1])]
     zero = x1 == 0
-    base, exponent = matched(xp, xp.where(zero, 1, x1), out), matched(xp, x2, out)
+    base, exponent = cast_like(xp, xp.where(zero, 1, x1), out), cast_like(xp, x2, out)
     factor = reduce(lambda value, coefficient: value * exponent + coefficient, slope)
     moved = factor * xp.pow(base, x2 - order)
     total = moved + out * xp.log(base)
@@ -359,8 +359,8 @@ def pow(x1: Any, x2: Any, /) -> Tensor:
         return square(x1)
     if type(x2) in SCALARS:
         return _pow_scalar(x1, exponent=x2)  # type: ignore[no-any-return]
-    if hasattr(x2, "pinned"):  # a number of a trace: its value decides how the power is computed
-        return pow(x1, x2.pinned())
+    if hasattr(x2, "pin"):  # a number of a trace: its value decides how the power is computed
+        return pow(x1, x2.pin())
     if isinstance(x2, np.generic):
         number = x2.item()
         if not isinstance(number, np.generic):  # as it does of a long double

@@ -5,7 +5,7 @@ from typing import Any
 from wengert.ops.define import elementwise, operation
 from wengert.ops.domain import NOT_ZERO
 from wengert.ops.elementwise.rules import is_complex
-from wengert.ops.euclidean import turned
+from wengert.ops.euclidean import tangent_of_direction
 from wengert.tape.promotion import SCALARS
 from wengert.tape.tensor import Tensor
 
@@ -87,7 +87,7 @@ def _sign_rule(xp: Any, g: Any, x: Any) -> Any:
     if not is_complex(x):
         return xp.zeros_like(g)
     # At 0 that is 0, and has no derivative.
-    return xp.where(x == 0, xp.along(g, x), turned(xp, g, x))
+    return xp.where(x == 0, xp.along(g, x), tangent_of_direction(xp, g, x))
 
 
 @elementwise(dtypes="numeric", x=_sign_rule, domain=NOT_ZERO, flat=True)

@@ -12,7 +12,7 @@ def is_complex(x: Any) -> bool:
     return dtype_of(x.dtype).complex
 
 
-def matched(xp: Any, x: Any, like: Any) -> Any:
+def cast_like(xp: Any, x: Any, like: Any) -> Any:
     """``x`` in the dtype of ``like``."""
     return x if x.dtype == like.dtype else xp.astype(x, like.dtype)
 

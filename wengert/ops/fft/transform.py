@@ -11,7 +11,7 @@ from wengert.ops.axes import as_axes, as_axis, at_axis, raw_array, shape_of
 from wengert.ops.data_type import astype
 from wengert.ops.indexing import getitem
 from wengert.ops.manipulation import concat
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, wrap
 
 Norm = Literal["backward", "ortho", "forward"]
 Axes = tuple[int, ...]
@@ -38,9 +38,9 @@ def operand(x: Any, function: str, *, real: bool) -> Tensor:
         raise TypeError(f"fft.{function} needs {wanted} dtype, not {dtype.name}")
     if real:
         # There are no half-precision transforms.
-        return astype(x, "float32") if dtype.narrow else wrapped(x)
+        return astype(x, "float32") if dtype.narrow else wrap(x)
     if dtype.complex:
-        return wrapped(x)
+        return wrap(x)
     return astype(x, "complex128" if dtype.itemsize == 8 else "complex64")
 
 

@@ -33,7 +33,7 @@ def matrices(name: str, x: Any, *, square: bool = False) -> tuple[int, ...]:
     return shape
 
 
-def promoted(x1: Any, x2: Any) -> tuple[Any, Any]:
+def promote(x1: Any, x2: Any) -> tuple[Any, Any]:
     """Two arrays in their common dtype."""
     if x1.dtype == x2.dtype:
         return x1, x2
@@ -106,7 +106,7 @@ def spread_nan(xp: Any, g: Any, values: Any) -> Any:
     return xp.where(xp.isnan(values), math.nan, g)
 
 
-def joined(xp: Any, g_values: Any, turned: Any, values: Any, used: Any) -> Any:
+def join(xp: Any, g_values: Any, turned: Any, values: Any, used: Any) -> Any:
     """The cotangents of values on the diagonal, those of vectors over the gaps beside it."""
     g_values = None if g_values is None else spread_nan(xp, g_values, values)
     if turned is None:

@@ -15,7 +15,7 @@ from wengert.ops.linalg.common import (
 )
 from wengert.ops.linear_algebra import matmul, matrix_transpose
 from wengert.ops.manipulation import concat
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, wrap
 
 __all__ = ["QRResult", "cholesky", "qr"]
 
@@ -29,7 +29,7 @@ def _half_lower(xp: Any, x: Any) -> Any:
     return (xp.tril(x) + xp.tril(x, k=-1)) * 0.5
 
 
-def _reduced(xp: Any, triangle: Any) -> tuple[Any, Any]:
+def _reduce(xp: Any, triangle: Any) -> tuple[Any, Any]:
     """A triangle by a power of two, and that, so that tangents of tangents stay in range."""
     if (not xp.records and xp.backend) or 0 in triangle.shape:  # nothing differentiates this
         return triangle, None
@@ -50,7 +50,7 @@ def _cholesky_rule(xp: Any, g: Any, out: Any) -> Any:
 
 
 def _cholesky_tangent(xp: Any, t: Any, out: Any) -> Any:
-    out, unit = _reduced(xp, out)
+    out, unit = _reduce(xp, out)
     left = xp.linalg.solve_triangular(out, _hermitian(xp, t), upper=False)
     inner = adjoint(xp, xp.linalg.solve_triangular(out, adjoint(xp, left), upper=False))
     found = xp.matmul(out, _half_lower(xp, inner))
@@ -135,7 +135,7 @@ def _qr_tangent(xp: Any, t: Any, x_shape: tuple[int, ...], out: Any, mode: str) 
     if m > n and mode == "complete":
         raise NotImplementedError(COMPLETE.format(m, n))
     q, r = out
-    r, unit = _reduced(xp, r)
+    r, unit = _reduce(xp, r)
     q_h = adjoint(xp, q)
     scaled = xp.linalg.solve_triangular(adjoint(xp, r), adjoint(xp, t), upper=False)
     scaled = adjoint(xp, scaled)
@@ -182,7 +182,7 @@ def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResu
         raise ValueError(f"qr has the modes 'reduced' and 'complete', not {mode!r}")
     if m >= n:
         return QRResult(*qr.run(x, mode=mode))
-    tensor = wrapped(x)
+    tensor = wrap(x)
     q, first = qr.run(tensor[..., :m], mode="reduced")
     rest = matmul(conj(matrix_transpose(q)), tensor[..., m:])
     return QRResult(q, concat([first, rest], axis=-1))

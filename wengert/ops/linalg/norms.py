@@ -7,7 +7,7 @@ from typing import Any, Literal
 from wengert.backends import dtype_of
 from wengert.interpreters.batching import over_axes
 from wengert.ops import elementwise, statistical
-from wengert.ops.axes import as_axes, kept, number, raw_array
+from wengert.ops.axes import as_axes, keep_axes, number, raw_array
 from wengert.ops.data_type import astype
 from wengert.ops.define import operation
 from wengert.ops.domain import NOT_ZERO, POSITIVE
@@ -30,12 +30,12 @@ __all__ = ["matrix_norm", "matrix_rank", "vector_norm"]
 
 
 def _norm_rule(xp: Any, g: Any, x: Any, out: Any, axis: tuple[int, ...]) -> Any:
-    shape = kept(x.shape, axis)
+    shape = keep_axes(x.shape, axis)
     return xp.direction(xp.reshape(g, shape), x, xp.reshape(out, shape))
 
 
 def _norm_tangent(xp: Any, t: Any, x: Any, out: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
-    along = xp.direction(xp.conj(t), x, xp.reshape(out, kept(x.shape, axis)))
+    along = xp.direction(xp.conj(t), x, xp.reshape(out, keep_axes(x.shape, axis)))
     return xp.sum(xp.real(along), axis=axis, keepdims=keepdims)
 
 
@@ -106,7 +106,7 @@ def _weights(xp: Any, size: Any, norm: Any, ord: float, axis: tuple[int, ...], s
 
 def _power_slope(xp: Any, g: Any, x: Any, out: Any, ord: float, axis: tuple[int, ...]) -> Any:
     """``g (|x| / norm)**(p - 1)`` in the direction of x, which is in range where the norm is."""
-    shape = kept(x.shape, axis)
+    shape = keep_axes(x.shape, axis)
     g, norm, size = xp.reshape(g, shape), xp.reshape(out, shape), xp.abs(x)
     at, nothing = size == 0, norm == 0
     # There the weight has no slope, and below an order of 1 would not be finite.

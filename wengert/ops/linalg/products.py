@@ -12,12 +12,12 @@ from wengert.ops.creation import eye, ones
 from wengert.ops.define import operation
 from wengert.ops.elementwise import multiply
 from wengert.ops.indexing import getitem
-from wengert.ops.linalg.common import matrices, promoted
+from wengert.ops.linalg.common import matrices, promote
 from wengert.ops.linalg.solving import inv
 from wengert.ops.linear_algebra import matmul
 from wengert.ops.manipulation import broadcast_to, reshape
 from wengert.ops.searching import where
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, wrap
 
 __all__ = ["cross", "diagonal", "matrix_power", "outer", "trace"]
 
@@ -49,7 +49,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
             f"cross along axis {axis} of shapes {tuple(shape1)} and {tuple(shape2)}: its length "
             "has to be 3 in both"
         )
-    x1, x2 = promoted(x1, x2)
+    x1, x2 = promote(x1, x2)
     return cross.run(x1, x2, axis=from_end)
 
 
@@ -131,7 +131,7 @@ def matrix_power(x: Any, n: int, /) -> Tensor:
     n = index(n)
     if n < 0:
         x, n = inv(x), -n
-    tensor: Tensor = wrapped(x)
+    tensor: Tensor = wrap(x)
     if not n:
         place = differentiable.device(tensor)
         one = broadcast_to(eye(shape[-1], dtype=tensor.dtype, device=place), shape)

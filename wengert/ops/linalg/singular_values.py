@@ -11,7 +11,7 @@ from wengert.ops.linalg.common import (
     diagonal_matrix,
     eye_like,
     imaginary,
-    joined,
+    join,
     matrices,
     product,
     skew,
@@ -58,7 +58,7 @@ def _add(xp: Any, x: Any, y: Any) -> Any:
     return y if x is None else x + y
 
 
-def _absorbed(xp: Any, g: Any, u: Any, size: int) -> Any:
+def _absorb(xp: Any, g: Any, u: Any, size: int) -> Any:
     """Express the cotangent of vectors beyond the first ``size`` by one of the first."""
     first, more = u[..., :size], u[..., size:]
     back = product(xp, more, adjoint(xp, g[..., size:]), first)
@@ -72,9 +72,9 @@ def _svd_rule(xp: Any, g: Any, x_shape: tuple[int, ...], out: Any) -> Any:
     v = adjoint(xp, vh)
     g_v = None if g_vh is None else adjoint(xp, g_vh)
     if g_u is not None:
-        g_u = _absorbed(xp, g_u, u, size) if u.shape[-1] > size else g_u
+        g_u = _absorb(xp, g_u, u, size) if u.shape[-1] > size else g_u
     if g_v is not None:
-        g_v = _absorbed(xp, g_v, v, size) if v.shape[-1] > size else g_v
+        g_v = _absorb(xp, g_v, v, size) if v.shape[-1] > size else g_v
     u, v = u[..., :size], v[..., :size]
     both = phase = used = None
     column, row = (None, None) if g_u is None is g_v else _shares(xp, s)
@@ -88,7 +88,7 @@ def _svd_rule(xp: Any, g: Any, x_shape: tuple[int, ...], out: Any) -> Any:
         used, turned = _add(xp, used, turned), skew(xp, turned)
         both = _add(xp, both, turned * row)
         phase = _add(xp, phase, -xp.linalg.diagonal(turned))
-    inner = joined(xp, g_s, both, s, used)
+    inner = join(xp, g_s, both, s, used)
     if phase is not None and is_complex(u):
         # Half of each phase is the left vector's, half the right one's.
         phase = phase / (s * 4)

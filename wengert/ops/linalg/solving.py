@@ -9,10 +9,10 @@ from wengert.ops.axes import raw_array
 from wengert.ops.define import operation
 from wengert.ops.elementwise import conj
 from wengert.ops.limits import finfo
-from wengert.ops.linalg.common import adjoint, inexact, matrices, product, promoted
+from wengert.ops.linalg.common import adjoint, inexact, matrices, product, promote
 from wengert.ops.linear_algebra import matrix_transpose
 from wengert.ops.manipulation import expand_dims, squeeze
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, wrap
 
 __all__ = ["cholesky_solve", "inv", "pinv", "solve", "solve_triangular"]
 
@@ -70,7 +70,7 @@ def solve(x1: Any, x2: Any, /) -> Tensor:
             f"solve with matrices of shape {tuple(shape1)} and right-hand sides of shape "
             f"{tuple(shape2)}: these need as many rows, as a vector (M,) or matrices (..., M, K)"
         )
-    x1, x2 = promoted(x1, x2)
+    x1, x2 = promote(x1, x2)
     if vector:
         x2 = expand_dims(x2, axis=1)
     out: Tensor = solve.run(x1, x2)
@@ -175,7 +175,7 @@ def solve_triangular(
     _check_system("solve_triangular", x1, x2, left=left)
     if not left:
         x1, x2, upper = matrix_transpose(x1), matrix_transpose(x2), not upper
-    x1, x2 = promoted(x1, x2)
+    x1, x2 = promote(x1, x2)
     way = {"upper": bool(upper), "unitriangular": bool(unitriangular)}
     out: Tensor = solve_triangular.run(x1, x2, **way)
     return out if left else matrix_transpose(out)
@@ -197,7 +197,7 @@ def cholesky_solve(x: Any, factor: Any, *, upper: bool = False) -> Tensor:
             [1.]])
     """
     _check_system("cholesky_solve", factor, x)
-    first, last = wrapped(factor), conj(matrix_transpose(factor))
+    first, last = wrap(factor), conj(matrix_transpose(factor))
     if upper:
         first, last = last, first
     return solve_triangular(last, solve_triangular(first, x, upper=False), upper=True)

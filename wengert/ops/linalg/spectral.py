@@ -7,7 +7,7 @@ from wengert.ops.define import operation
 from wengert.ops.linalg.common import (
     adjoint,
     columns,
-    joined,
+    join,
     matrices,
     product,
     skew,
@@ -54,7 +54,7 @@ def _eigh_rule(xp: Any, g: Any, out: Any) -> Any:
     if g_vectors is not None:
         used = xp.matmul(v_h, g_vectors)
         turned = skew(xp, used) * 0.5
-    return product(xp, vectors, joined(xp, g_values, turned, values, used), v_h)
+    return product(xp, vectors, join(xp, g_values, turned, values, used), v_h)
 
 
 def _eigh_tangent(xp: Any, t: Any, out: Any) -> Any:
@@ -146,7 +146,7 @@ def _eig_rule(xp: Any, g: Any, out: Any) -> Any:
         # The vectors' norms stay 1.
         along = xp.real(xp.linalg.diagonal(turned))
         turned = turned - columns(xp, xp.matmul(v_h, vectors), along)
-    inner = joined(xp, g_values, turned, xp.conj(values), turned)
+    inner = join(xp, g_values, turned, xp.conj(values), turned)
     return xp.linalg.solve(v_h, xp.matmul(inner, v_h))
 
 

@@ -13,7 +13,7 @@ from wengert.ops.conversion import beside
 from wengert.ops.define import operation
 from wengert.ops.indexing import take
 from wengert.ops.manipulation.arranging import reshape
-from wengert.tape.tensor import Tensor, host_values, wrapped
+from wengert.tape.tensor import Tensor, host_values, wrap
 
 __all__ = ["broadcast_arrays", "broadcast_shapes", "broadcast_to", "repeat", "tile"]
 
@@ -148,7 +148,7 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
         if times < 0:
             raise ValueError(f"repeats cannot be negative, and is {times}")
         return repeat.run(x, repeats=times, axis=axis)
-    counts = np.asarray(host_values(wrapped(repeats)))
+    counts = np.asarray(host_values(wrap(repeats)))
     if counts.dtype.kind not in "iu":
         raise TypeError(f"repeats needs an integer dtype, not {counts.dtype}")
     if counts.ndim > 1 or counts.size not in (1, x.shape[axis]):
@@ -159,29 +159,29 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
         raise ValueError("repeats cannot be negative")
     # Which element each place of the result copies; `take`'s derivative then adds the copies up.
     origin = np.repeat(np.arange(x.shape[axis]), counts.astype(np.int64))
-    return take(x, beside(wrapped(x), origin), axis=axis)
+    return take(x, beside(wrap(x), origin), axis=axis)
 
 
-def _interleaved(shape: tuple[int, ...], repetitions: tuple[int, ...]) -> tuple[int, ...]:
+def _interleave(shape: tuple[int, ...], repetitions: tuple[int, ...]) -> tuple[int, ...]:
     return tuple([n for pair in zip(repetitions, shape, strict=True) for n in pair])
 
 
-def _padded(shape: tuple[int, ...], repetitions: tuple[int, ...]) -> tuple[Any, Any]:
+def _pad(shape: tuple[int, ...], repetitions: tuple[int, ...]) -> tuple[Any, Any]:
     """The shape and the repetitions, the shorter of them filled up with ones in front."""
     more = len(repetitions) - len(shape)
     return (1,) * more + tuple(shape), (1,) * -more + repetitions
 
 
 def _tile_composite(xp: Any, x: Any, repetitions: tuple[int, ...]) -> Any:
-    shape, repetitions = _padded(x.shape, repetitions)
-    x = xp.reshape(x, _interleaved(shape, (1,) * len(shape)))
-    x = xp.broadcast_to(x, _interleaved(shape, repetitions))
+    shape, repetitions = _pad(x.shape, repetitions)
+    x = xp.reshape(x, _interleave(shape, (1,) * len(shape)))
+    x = xp.broadcast_to(x, _interleave(shape, repetitions))
     return xp.reshape(x, tuple([n * r for n, r in zip(shape, repetitions, strict=True)]))
 
 
 def _tile_rule(xp: Any, g: Any, x_shape: tuple[int, ...], repetitions: tuple[int, ...]) -> Any:
-    shape, repetitions = _padded(x_shape, repetitions)
-    g = xp.reshape(g, _interleaved(shape, repetitions))
+    shape, repetitions = _pad(x_shape, repetitions)
+    g = xp.reshape(g, _interleave(shape, repetitions))
     return xp.reshape(xp.sum(g, axis=tuple(range(0, 2 * len(shape), 2))), x_shape)
 
 

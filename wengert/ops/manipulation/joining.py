@@ -4,7 +4,7 @@ from typing import Any
 
 from wengert.backends.keys import as_view
 from wengert.interpreters.batching import along, shift_axes
-from wengert.ops.axes import as_axis, at_axis, filled, shape_of
+from wengert.ops.axes import as_axis, at_axis, fill_zeros, shape_of
 from wengert.ops.define import operation
 from wengert.ops.manipulation.arranging import reshape
 from wengert.tape.tensor import Tensor
@@ -123,7 +123,7 @@ def _sequence(arrays: Any, function: str) -> list[Any]:
 
 
 @operation(
-    x=lambda xp, g, axis: xp.stack(filled(xp, g), axis=axis),
+    x=lambda xp, g, axis: xp.stack(fill_zeros(xp, g), axis=axis),
     linear="together",
     several=True,
     view=True,

@@ -8,7 +8,7 @@ from wengert.ops.axes import operand
 from wengert.ops.define import elementwise, operation
 from wengert.ops.domain import NOT_ZERO
 from wengert.tape.primitive import ZERO, Primitive
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, wrap
 
 __all__ = ["gelu", "leaky_relu", "relu", "silu"]
 
@@ -68,7 +68,7 @@ def leaky_relu(x: Any, /, negative_slope: float = 0.01) -> Tensor:
     0.01
     """
     if type(negative_slope) is not float:
-        x = wrapped(x)
+        x = wrap(x)
         negative_slope = operand(negative_slope, x, "leaky_relu", "negative_slope")
         if isinstance(negative_slope, Tensor):
             xp = differentiable
@@ -109,7 +109,7 @@ def _normal_cdf(xp: Any, x: Any) -> Any:
     return xp.erfc(x * -math.sqrt(0.5)) * 0.5
 
 
-def _bounded(xp: Any, x: Any) -> Any:
+def _bound(xp: Any, x: Any) -> Any:
     """``x`` up to where the densities are 0, so that its powers do not overflow."""
     return xp.clip(x, -_FLAT, _FLAT)
 
@@ -123,11 +123,11 @@ def _logit_gate(xp: Any, x: Any) -> Any:
 def _gelu_composite(xp: Any, x: Any, *, approximate: str) -> Any:
     if approximate == "none":
         return x * _normal_cdf(xp, x)
-    return x * xp.expit(_logit_gate(xp, _bounded(xp, x)))
+    return x * xp.expit(_logit_gate(xp, _bound(xp, x)))
 
 
 def _gelu_rule(xp: Any, g: Any, x: Any, approximate: str) -> Any:
-    inner = _bounded(xp, x)
+    inner = _bound(xp, x)
     square = xp.square(inner)
     if approximate == "none":
         density = xp.exp(square * -0.5) * (1 / math.sqrt(2 * math.pi))

@@ -66,7 +66,7 @@ Primitive(
 )
 
 
-def _scaled(n: int) -> Any:
+def _scale(n: int) -> Any:
     @of_reals("the Bessel function")
     def forward(xp: Any, x: Any) -> Any:
         size = xp.abs(x)
@@ -184,7 +184,7 @@ def i1(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="real floating", composite=_scaled(0), x=_scaled_rule(0))
+@elementwise(dtypes="real floating", composite=_scale(0), x=_scaled_rule(0))
 def i0e(x: Any, /) -> Tensor:
     r"""Exponentially scaled `i0`, :math:`e^{-|x|} I_0(x)`, without overflow.
 
@@ -198,7 +198,7 @@ def i0e(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="real floating", composite=_scaled(1), x=_scaled_rule(1))
+@elementwise(dtypes="real floating", composite=_scale(1), x=_scaled_rule(1))
 def i1e(x: Any, /) -> Tensor:
     r"""Exponentially scaled `i1`, :math:`e^{-|x|} I_1(x)`, without overflow.
 

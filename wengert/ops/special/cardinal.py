@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from wengert.ops.define import elementwise
-from wengert.ops.elementwise.rules import matched
+from wengert.ops.elementwise.rules import cast_like
 from wengert.ops.special.series import polynomial
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
@@ -17,7 +17,7 @@ def _angle(xp: Any, x: Any) -> Any:
     size = xp.real(x)
     finite = xp.where(xp.isfinite(size), size, 0)
     turns = xp.round(finite * 0.5) * 2
-    return (x - matched(xp, turns, x)) * math.pi
+    return (x - cast_like(xp, turns, x)) * math.pi
 
 
 def _sinc_composite(xp: Any, x: Any) -> Any:

@@ -47,7 +47,7 @@ _FAR_LOG = [BERNOULLI[k - 1] / (2 * k * (2 * k - 1)) for k in reversed(_ORDERS)]
 _FAR_SLOPE = [BERNOULLI[k - 1] / (2 * k) for k in reversed(_ORDERS)]
 
 
-def _reflected(xp: Any, x: Any) -> tuple[Any, Any, Any]:
+def _reflect(xp: Any, x: Any) -> tuple[Any, Any, Any]:
     """A mask of reflected ``x``, their ``1 - x``, and the distance from an integer."""
     left = x < -0.5
     finite = xp.where(xp.isinf(x), 0, x)
@@ -72,7 +72,7 @@ def _correction(xp: Any, x: Any) -> Any:
 
 @of_reals("gammaln")
 def _gammaln_composite(xp: Any, x: Any) -> Any:
-    left, right, off = _reflected(xp, x)
+    left, right, off = _reflect(xp, x)
     near, y, product = _brought_near(xp, right)
     pole = (x == 0) | (left & (off == 0))
     # gamma(x) is gamma(x + 1) / x, and gamma(x + 2) / (x (x + 1)).
@@ -114,7 +114,7 @@ def gammaln(x: Any, /) -> Tensor:
 
 @of_reals("digamma")
 def _digamma_composite(xp: Any, x: Any) -> Any:
-    left, right, off = _reflected(xp, x)
+    left, right, off = _reflect(xp, x)
     near, y, _ = _brought_near(xp, right)
     sums = polynomial(xp, y, _NEAR_SLOPE)
     for j in range(1, 9):
@@ -170,7 +170,7 @@ def _odd(xp: Any, x: Any) -> Any:
 
 @of_reals("gamma")
 def _gamma_composite(xp: Any, x: Any) -> Any:
-    left, right, off = _reflected(xp, x)
+    left, right, off = _reflect(xp, x)
     near, y, product = _brought_near(xp, right)
     first, second = near < 1.5, near < 0.5
     low = near * xp.where(second, near + 1, 1)
@@ -241,7 +241,7 @@ def gammasgn(x: Any, /) -> Tensor:
 # -- the beta function ---------------------------------------------------------------------------
 
 
-def _turned(xp: Any, a: Any, b: Any) -> tuple[Any, Any]:
+def _turn(xp: Any, a: Any, b: Any) -> tuple[Any, Any]:
     """A mask of cancelling poles, and ``1 - a - b`` there, ``a`` elsewhere.
 
     ``B(a, b) = (-1)^b B(1 - a - b, b)`` if ``a`` and ``a + b`` are integers up to 0, and ``b`` one
@@ -261,7 +261,7 @@ def _is_pole(xp: Any, x: Any) -> Any:
 
 def _log_beta(xp: Any, a: Any, b: Any) -> Any:
     """``betaln`` of real floating arrays, for which the sum of three logarithms is too coarse."""
-    a, b = _turned(xp, a, b)[1], _turned(xp, b, a)[1]
+    a, b = _turn(xp, a, b)[1], _turn(xp, b, a)[1]
     known = ~xp.isnan(a + b)
     pole = known & (_is_pole(xp, a) | _is_pole(xp, b))
     ends = pole | _is_pole(xp, a + b)
@@ -302,7 +302,7 @@ def _power_gap(xp: Any, u: Any, v: Any, coefficients: Sequence[float]) -> Any:
 @of_reals("polygamma_step")
 def _step_composite(xp: Any, a: Any, b: Any, *, n: int) -> Any:
     sign = (-1.0) ** (n + 1)
-    there, a = _turned(xp, a, b)
+    there, a = _turn(xp, a, b)
     plain = xp.polygamma(a, n=n) - xp.polygamma(a + b, n=n)
     # It is a sum of differences of powers of 1 / (a + k) and 1 / (a + b + k), and of Stirling's
     # series; each has the factor b. Far left there are more poles than terms.
@@ -374,7 +374,7 @@ def betaln(a: Any, b: Any, /) -> Tensor:
 
 @of_reals("beta")
 def _beta_composite(xp: Any, a: Any, b: Any) -> Any:
-    (at_a, first), (at_b, second) = _turned(xp, a, b), _turned(xp, b, a)
+    (at_a, first), (at_b, second) = _turn(xp, a, b), _turn(xp, b, a)
     at_a = at_a | (_is_pole(xp, a) & _is_pole(xp, b))
     power = xp.where(at_a, b, xp.where(at_b, a, 0))
     a, b = first, second

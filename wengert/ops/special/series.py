@@ -29,7 +29,7 @@ def of_reals(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
     def decorate(composite: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(composite)
-        def checked(xp: Any, *arrays: Any, **parameters: Any) -> Any:
+        def check(xp: Any, *arrays: Any, **parameters: Any) -> Any:
             raw = xp.result_type(*arrays)
             dtype = dtype_of(raw)
             if dtype.complex:
@@ -40,6 +40,6 @@ def of_reals(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
             wide = [xp.astype(x, enough, copy=False) for x in arrays]
             return xp.astype(composite(xp, *wide, **parameters), raw, copy=False)
 
-        return checked
+        return check
 
     return decorate

@@ -7,7 +7,7 @@ from typing import Any, Literal, overload
 from wengert.backends import dtype_of
 from wengert.interpreters.batching import over_axes
 from wengert.interpreters.namespaces import differentiable
-from wengert.ops.axes import all_axes, as_axes, drop_axes, kept, shape_of
+from wengert.ops.axes import all_axes, as_axes, drop_axes, keep_axes, shape_of
 from wengert.ops.define import operation
 from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.euclidean import factor_of, without_slope
@@ -36,7 +36,7 @@ def _below_top(xp: Any, x: Any, axis: Axes) -> Any:
 
 @in_float32
 def _logsumexp_composite(xp: Any, x: Any, *, axis: Axes, keepdims: bool) -> Any:
-    shape = kept(x.shape, axis) if keepdims else drop_axes(x.shape, axis)
+    shape = keep_axes(x.shape, axis) if keepdims else drop_axes(x.shape, axis)
     if any(x.shape[i] == 0 for i in axis):
         return xp.full(shape, -math.inf, dtype=x.dtype, device=xp.device(x))
     top = xp.max(xp.real(x) if is_complex(x) else x, axis=axis, keepdims=True)
@@ -47,7 +47,7 @@ def _logsumexp_composite(xp: Any, x: Any, *, axis: Axes, keepdims: bool) -> Any:
     return out if keepdims else xp.reshape(out, shape)
 
 
-def _shared(xp: Any, t: Any, x: Any, out: Any, axis: Axes) -> Any:
+def _share(xp: Any, t: Any, x: Any, out: Any, axis: Axes) -> Any:
     """Tangents of the result by each element, with a result that has kept its axes."""
     # An infinite result is shared evenly by those that are equal to it.
     infinite = xp.isinf(out)
@@ -66,14 +66,14 @@ def _shared(xp: Any, t: Any, x: Any, out: Any, axis: Axes) -> Any:
 @in_float32
 def _logsumexp_rule(xp: Any, g: Any, x: Any, out: Any, axis: Axes, keepdims: bool) -> Any:
     if not keepdims:
-        shape = kept(x.shape, axis)
+        shape = keep_axes(x.shape, axis)
         g, out = xp.reshape(g, shape), xp.reshape(out, shape)
-    return xp.conj(_shared(xp, xp.conj(g), x, out, axis))
+    return xp.conj(_share(xp, xp.conj(g), x, out, axis))
 
 
 @in_float32
 def _logsumexp_tangent(xp: Any, t: Any, x: Any, out: Any, axis: Axes, keepdims: bool) -> Any:
-    parts = _shared(xp, t, x, xp.reshape(out, kept(x.shape, axis)), axis)
+    parts = _share(xp, t, x, xp.reshape(out, keep_axes(x.shape, axis)), axis)
     return xp.sum(parts, axis=axis, keepdims=keepdims)
 
 
@@ -127,10 +127,10 @@ def logsumexp(
     """
     if b is None and not return_sign:
         return _logsumexp(a, axis=_axes(a, axis), keepdims=bool(keepdims))
-    return _weighted(differentiable, a, axis, b, keepdims, return_sign)
+    return _weigh(differentiable, a, axis, b, keepdims, return_sign)
 
 
-def _weighted(
+def _weigh(
     xp: Any, a: Any, axis: int | Sequence[int] | None, b: Any, keepdims: bool, return_sign: bool
 ) -> Any:
     if b is not None:
@@ -142,7 +142,7 @@ def _weighted(
     if b is not None:
         height = xp.where(b.detach() == 0, -math.inf, height)
     if any(a.shape[i] == 0 for i in axes):
-        shift = xp.zeros(kept(a.shape, axes), dtype=height.dtype, device=xp.device(a))
+        shift = xp.zeros(keep_axes(a.shape, axes), dtype=height.dtype, device=xp.device(a))
     else:
         shift = xp.max(height, axis=axes, keepdims=True)
         shift = xp.where(xp.isfinite(shift), shift, 0)
@@ -185,7 +185,7 @@ def _softmax_composite(xp: Any, x: Any, *, axis: Axes) -> Any:
 
 
 @in_float32
-def _moved(xp: Any, t: Any, shares: Any, axis: Axes) -> Any:
+def _move(xp: Any, t: Any, shares: Any, axis: Axes) -> Any:
     parts = t * shares
     return parts - shares * xp.sum(parts, axis=axis, keepdims=True)
 
@@ -200,10 +200,10 @@ def _of_sum_one(xp: Any, out: Any, axis: Axes) -> Any:
 
 @operation(
     inputs=("x",),
-    x=lambda xp, g, out, axis: _moved(xp, g, xp.conj(_of_sum_one(xp, out, axis)), axis),
+    x=lambda xp, g, out, axis: _move(xp, g, xp.conj(_of_sum_one(xp, out, axis)), axis),
     dtypes="floating",
     composite=_softmax_composite,
-    jvps={"x": lambda xp, t, out, axis: _moved(xp, t, _of_sum_one(xp, out, axis), axis)},
+    jvps={"x": lambda xp, t, out, axis: _move(xp, t, _of_sum_one(xp, out, axis), axis)},
     batch=over_axes(),
 )
 def softmax(x: Any, axis: int | Sequence[int] | None = None) -> Tensor:

@@ -136,3 +136,11 @@ def test_what_helps_against_names_is_not_said_of_sizes() -> None:
     del state["bias"]
     with pytest.raises(RuntimeError, match="strict=False"):
         layer.load_state_dict(state)
+
+
+def test_weights_of_linear_layers_start_within_a_bound() -> None:
+    """Uniform up to one over the root of the number of inputs, as PyTorch's."""
+    layer = nn.Linear(16, 500)
+    for parameter in (layer.weight, layer.bias):
+        largest = wg.max(wg.abs(parameter)).item()
+        assert 0.24 < largest <= 0.25

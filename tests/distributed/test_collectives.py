@@ -2,6 +2,7 @@
 
 import sys
 from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,12 @@ from tests.distributed.launching import environment, run
 from wengert import nn
 from wengert.backends import Backend
 from wengert.compiler import messages
+from wengert.distributed import launch
 
 
 @pytest.fixture(autouse=True)
 def alone():
-    before = messages.connected()
+    before = messages.connection()
     wd.init()
     yield
     messages.connect(before)
@@ -70,7 +72,7 @@ def carried(monkeypatch) -> list[Any]:
 
     def carry(self, xp, name, x, how):
         noted.append((name, how))
-        return messages.replicated(xp, name, x, how, self)
+        return messages.replicate(xp, name, x, how, self)
 
     monkeypatch.setattr(Twins, "carry", carry)
     messages.connect(Twins())
@@ -236,7 +238,7 @@ def test_collectives_are_not_saved(tmp_path) -> None:
 def test_each_collective_once_on_the_quick_path() -> None:
     """A program that fails after a collective, and the function that runs in its place."""
     step = wg.compile(lambda x, i: wg.take(wd.all_reduce(x), i, axis=0))
-    carrier = messages.connected()
+    carrier = messages.connection()
     for at in (0, 1, 2, 0):
         assert step(wg.asarray([0.0, 1.0, 2.0]), wg.asarray([at])).item() == at
     before = carrier.number
@@ -265,3 +267,15 @@ def test_help_needs_no_init() -> None:
     code = "import wengert.distributed as wd, pydoc; print(pydoc.render_doc(wd)[:300])"
     ended = run([sys.executable, "-c", code])
     assert ended.code == 0 and "Programs of several processes" in ended.out, ended.err
+
+
+def test_an_error_is_told_by_the_users_hook_and_ends_all(monkeypatch, capsys) -> None:
+    seen: list[Any] = []
+    monkeypatch.setattr(sys, "excepthook", lambda *error: seen.append(error))
+    monkeypatch.setattr(launch.atexit, "register", lambda function: None)
+    carrier: Any = SimpleNamespace(rank=1, size=2, lost=False, abort=lambda: seen.append("end"))
+    launch._end_together(carrier)
+    error = ValueError("no")
+    sys.excepthook(ValueError, error, None)
+    assert seen == [(ValueError, error, None), "end"]
+    assert capsys.readouterr().err == "rank 1 of 2 ends all: ValueError: no\n"

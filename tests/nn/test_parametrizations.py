@@ -1,4 +1,4 @@
-"""Tables of networks, and parametrised parameters."""
+"""Norms of weights."""
 
 import copy
 import pickle
@@ -10,63 +10,7 @@ import pytest
 import wengert as wg
 from tests.nn.test_functional import values
 from wengert import nn
-from wengert.nn.utils import parametrizations, summary
-
-# -- summary -------------------------------------------------------------------------------------
-
-
-def test_a_table_of_a_network() -> None:
-    shared = nn.Linear(4, 4)
-    model = nn.Sequential(nn.Linear(3, 4), shared, shared, nn.Dropout(), nn.Linear(4, 2))
-    model[4].weight.requires_grad = False
-    model[1].bias = model[0].bias
-    model[1].eval()
-    modes = [module.training for module in model.modules()]
-    lines = summary(model, (5, 3)).splitlines()
-    assert [line.split() for line in lines[2:-2]] == [
-        ["Sequential", "(5,", "2)"],
-        ["0:", "Linear", "(5,", "4)", "16", "yes"],
-        ["1:", "Linear", "(5,", "4)", "x2", "16", "yes"],
-        ["2:", "Linear", "(shared)"],
-        ["3:", "Dropout", "(5,", "4)"],
-        ["4:", "Linear", "(5,", "2)", "10", "partly"],
-    ]
-    assert lines[-1] == "Parameters: 42, trainable: 34, in 168 bytes"
-    assert modes == [module.training for module in model.modules()]
-    assert type(model) is nn.Sequential and "_hooks" not in vars(model[0])
-
-
-@pytest.mark.usefixtures("backend")
-def test_inputs_of_the_model_s_backend_and_dtype() -> None:
-    class Pair(nn.Module):
-        def __init__(self) -> None:
-            self.layer = nn.Linear(3, 2).double()
-
-        def forward(self, x: Any, y: Any) -> Any:
-            assert x.dtype == y.dtype == wg.float64
-            return self.layer(x), [y]
-
-    given = wg.ones((4, 3), dtype=wg.float64), wg.ones(5, dtype=wg.float64)
-    assert "(4, 2), (5,)" in summary(Pair(), input_data=given)
-    assert "(4, 2)" in summary(nn.Sequential(nn.Linear(3, 2).double()), (4, 3))
-    assert "(4" not in summary(Pair())
-
-
-def test_tables_that_can_t_be_made() -> None:
-    model = nn.Linear(3, 2)
-    with pytest.raises(TypeError, match="takes a Module, not int"):
-        summary(3)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="input_shape or input_data, not both"):
-        summary(model, (1, 3), wg.ones((1, 3)))
-    with pytest.raises(TypeError, match="made of integers"):
-        summary(model, (1.0, 3))  # type: ignore[arg-type]
-    model.eval()
-    with pytest.raises((ValueError, RuntimeError)):
-        summary(model, (1, 4))
-    assert not model.training and type(model) is nn.Linear
-
-
-# -- parametrisations ----------------------------------------------------------------------------
+from wengert.nn.utils import parametrizations
 
 
 def test_modules_with_norms() -> None:
@@ -184,64 +128,6 @@ def test_as_pytorch(name: str, options: Any) -> None:
         for (key, p), (other, q) in pairs:
             assert key == other
             np.testing.assert_allclose(values(p.grad), values(q.grad), rtol=1e-10, atol=1e-13)
-
-
-def test_complex_gradients_have_no_bounds(backend: Any) -> None:
-    real, both = wg.ones(2, requires_grad=True), wg.ones(1, dtype="complex64", requires_grad=True)
-    real.grad, both.grad = wg.ones(2), wg.asarray([0.1 - 5j])
-    with pytest.raises(TypeError, match="complex numbers have no order"):
-        nn.utils.clip_grad_value_([real, both], 0.5)
-    assert real.grad.tolist() == [1, 1]
-
-
-def test_a_gradient_that_comes_twice_is_scaled_once(backend: Any) -> None:
-    tied, other = wg.zeros(2, requires_grad=True), wg.zeros(2, requires_grad=True)
-    for again in ([tied, tied, other], [tied, wg.zeros(2, requires_grad=True), other]):
-        tied.grad, other.grad = wg.asarray([3.0, 4.0]), wg.asarray([12.0, 0.0])
-        again[1].grad = tied.grad
-        assert nn.utils.clip_grad_norm_(again, 6.5).item() == pytest.approx(13)
-        np.testing.assert_allclose(values(again[1].grad), [1.5, 2], rtol=1e-6)
-        np.testing.assert_allclose(values(other.grad), [6, 0], rtol=1e-6)
-
-
-def test_gradients_that_are_views_of_each_other_are_scaled_once(backend: Any) -> None:
-    whole, part = wg.zeros(4, requires_grad=True), wg.zeros(2, requires_grad=True)
-    whole.grad = wg.asarray([0.0, 2.0, 4.0, 6.0])
-    part.grad = whole.grad[1:3]
-    norm = nn.utils.clip_grad_norm_([whole, part], 1.0).item()
-    assert norm == pytest.approx(76**0.5)  # as PyTorch's, which then scales the part twice
-    np.testing.assert_allclose(values(whole.grad) * norm, [0, 2, 4, 6], rtol=1e-5)
-    np.testing.assert_allclose(values(part.grad) * norm, [2, 4], rtol=1e-5)
-
-
-@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
-def test_no_gradient_is_lost_by_an_infinite_or_undefined_norm(backend: Any, bad: float) -> None:
-    for clip, expected in (
-        (lambda x: nn.utils.clip_grad_norm_(x, 1.0), [np.nan, np.nan]),
-        (lambda x: nn.utils.clip_grad_value_(x, 1.0), [np.clip(bad, -1, 1), 1.0]),
-    ):
-        weight = wg.zeros(2, requires_grad=True)
-        weight.grad = wg.asarray([bad, 3.0])
-        clip(weight)
-        np.testing.assert_array_equal(values(weight.grad), expected)
-
-
-def test_bounds_of_gradients_are_numbers() -> None:
-    weight = wg.ones(2, requires_grad=True)
-    weight.grad = wg.ones(2)
-    bound = wg.tensor(0.5, requires_grad=True)
-    for clip, given in (
-        (nn.utils.clip_grad_norm_, {"max_norm": bound}),
-        (nn.utils.clip_grad_norm_, {"max_norm": 1.0, "norm_type": bound}),
-        (nn.utils.clip_grad_value_, {"clip_value": bound}),
-        (nn.utils.get_total_norm, {"norm_type": bound}),
-    ):
-        name = next(name for name, value in given.items() if value is bound)
-        with pytest.raises(TypeError, match=f"{name} should be a number without a derivative"):
-            clip([weight], **given)
-    assert weight.grad.tolist() == [1, 1]
-    with pytest.raises(TypeError, match="decay should be a number without a derivative"):
-        wg.optim.swa_utils.get_ema_avg_fn(bound)
 
 
 class Delegating(nn.Module):

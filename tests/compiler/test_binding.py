@@ -1,0 +1,105 @@
+"""What is compared before a program runs: each thing that it has taken for granted."""
+
+from types import ModuleType
+from typing import Any
+
+import wengert as wg
+from wengert import nn
+
+
+class Holder:
+    """An object whose attributes code asks for."""
+
+
+def agrees(function: Any, change: Any, *given: Any) -> None:
+    """Call a compiled function before and after a change; both times it does what Python does."""
+    run = wg.compile(function, check=0)
+    for _ in range(3):
+        assert run(*given).tolist() == function(*given).tolist()
+    change()
+    assert run(*given).tolist() == function(*given).tolist()
+
+
+X = [1.0, -2.0]
+
+
+def test_an_attribute_that_was_not_there() -> None:
+    holder = Holder()
+    ask = lambda x: x * 2 if hasattr(holder, "scale") else x
+    agrees(ask, lambda: setattr(holder, "scale", 1), wg.asarray(X))
+
+
+def test_an_attribute_that_its_class_did_not_have() -> None:
+    holder = type("Local", (Holder,), {})()
+    ask = lambda x: x * 2 if hasattr(holder, "scale") else x
+    agrees(ask, lambda: setattr(type(holder), "scale", 1), wg.asarray(X))
+
+
+def test_a_key_that_was_not_there() -> None:
+    table: dict[str, Any] = {}
+    agrees(lambda x: x * table.get("a", 3), lambda: table.update(a=5), wg.asarray(X))
+
+
+def test_attributes_that_are_walked() -> None:
+    holder = Holder()
+    holder.a = 1.0
+    agrees(
+        lambda x: x * sum(vars(holder).values()), lambda: setattr(holder, "b", 4.0), wg.asarray(X)
+    )
+
+
+def test_a_slot_that_was_empty() -> None:
+    class Slotted:
+        __slots__ = ("scale",)
+
+    holder = Slotted()
+    ask = lambda x: x * getattr(holder, "scale", 3)
+    agrees(ask, lambda: setattr(holder, "scale", 5), wg.asarray(X))
+
+
+def test_a_global_name_that_was_not_there() -> None:
+    space: dict[str, Any] = {}
+    exec("def ask(x):\n try:\n  return x * SCALE\n except NameError:\n  return x", space)
+    agrees(space["ask"], lambda: space.update(SCALE=5), wg.asarray(X))
+
+
+def test_a_name_of_a_module_that_was_not_there() -> None:
+    module = ModuleType("settings_of_a_user")
+    ask = lambda x: x * getattr(module, "SCALE", 3)
+    agrees(ask, lambda: setattr(module, "SCALE", 5), wg.asarray(X))
+
+
+def test_a_rate_that_two_groups_share() -> None:
+    def parameters(compiled: bool) -> list[Any]:
+        p, q = (nn.Parameter(wg.asarray(X)) for _ in range(2))
+        optimizer = wg.optim.SGD([{"params": [p]}, {"params": [q]}], lr=0.5)
+
+        def step() -> None:
+            optimizer.zero_grad()
+            wg.sum(wg.sin(p) + wg.cos(q)).backward()
+            optimizer.step()
+
+        run, found = wg.compile(step, check=0) if compiled else step, []
+        for rates in (
+            [(0.5, 0.5)] * 4 + [(0.25, 0.25)] * 2 + [(0.25, 0.125), (0.5, 0.5), (0.1, 0.5)]
+        ):
+            for group, rate in zip(optimizer.param_groups, rates, strict=True):
+                group["lr"] = rate
+            run()
+            found.append((p.tolist(), q.tolist()))
+        return found
+
+    assert parameters(True) == parameters(False)
+
+
+def test_one_array_as_two_arguments_and_two_arrays() -> None:
+    def function(x: Any, y: Any) -> Any:
+        return wg.sum(x) * y if x is y else x - y
+
+    run = wg.compile(function, check=0)
+    one, other = wg.asarray(X), wg.asarray([3.0, 5.0])
+    for pair in [(one, one)] * 3 + [(one, other)] * 3 + [(one, one), (other, other)]:
+        assert run(*pair).tolist() == function(*pair).tolist()
+    raw = wg.compile(lambda x, y: wg.asarray(x) * wg.asarray(y), check=0)
+    for pair in [(one._array, one._array)] * 3 + [(one._array, other._array)]:
+        assert raw(*pair).tolist() == (pair[0] * pair[1]).tolist()
