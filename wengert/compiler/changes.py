@@ -55,7 +55,9 @@ class Before:
 
     def __init__(self, state: State, leaves: Sequence[Any]) -> None:
         self.state, self.tensors = state, tensors_of(leaves, state)
-        self.held = [Held(x, x._array, x._node, x._grad, _array_of(x._grad)) for x in self.tensors]
+        slopes = [getattr(x._grad, "_array", None) for x in self.tensors]
+        pairs = zip(self.tensors, slopes, strict=True)
+        self.held = [Held(x, x._array, x._node, x._grad, slope) for x, slope in pairs]
         self._hooked = _hooked_nodes(self.tensors)
         self._places = [(place, place.get()) for place in state.changing()]
         self._items = [(x, copy.copy(x)) for x, _, _ in state.sizes if type(x) in CONTAINERS]
@@ -125,10 +127,6 @@ class Before:
         set_recording(state)
         if get_default_dtype() is not dtype:
             set_default_dtype(dtype)
-
-
-def _array_of(x: Tensor | None) -> Any:
-    return None if x is None else x._array
 
 
 def _hooked_nodes(tensors: Sequence[Tensor]) -> list[Any]:

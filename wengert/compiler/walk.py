@@ -16,6 +16,7 @@ import weakref
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable
 from enum import Enum
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -526,7 +527,13 @@ def _names(code: types.CodeType | None) -> frozenset[str]:
     inner = [_names(x) for x in code.co_consts if isinstance(x, types.CodeType)]
     # Patterns name attributes in tuples.
     texts = [x for x in code.co_consts if type(x) is tuple and all(type(y) is str for y in x)]
-    return frozenset(code.co_names).union(*inner, *texts)
+    names = frozenset(code.co_names)
+    if "format" in names:  # perhaps of texts in the code alone, without fields such as {0.k}
+        steps = [(x.opname, x.argval) for x in dis.get_instructions(code)]
+        on = [before for before, (_, name) in pairwise(steps) if name == "format"]
+        if all(op == "LOAD_CONST" and not re.search(r"{[^}!:]*[.[]", str(x)) for op, x in on):
+            names -= {"format"}
+    return names.union(*inner, *texts)
 
 
 def item_name(name: str, key: Any) -> str:

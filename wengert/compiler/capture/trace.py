@@ -432,9 +432,8 @@ class Trace:
         """The recorded program with these outputs."""
         given = tuple([self.value(x) for x in outputs])
         made = Program(tuple(self.inputs), tuple(self.instructions), given, dict(self.constants))
-        beside = len(self.backends) > 1  # a loop makes its results by one library
-        if self.hidden and (beside or not self.hidden.isdisjoint(made.read())):
-            raise UnrollError("what a step of a scan has computed is used outside")
+        if self.hidden and (len(self.backends) > 1 or not self.hidden.isdisjoint(made.read())):
+            raise UnrollError("a step's value is used outside, or loops are of several libraries")
         return made
 
     def made_at(self, value: Value) -> str:
