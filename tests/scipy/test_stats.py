@@ -272,6 +272,8 @@ def test_slopes_of_quantiles_by_location_and_scale_take_batches() -> None:
         (lambda x: special.betainc(1.0, 5.0, x), 0.0, (5.0, -20.0, 60.0)),
         (lambda x: special.betainc(5.0, 1.0, x), 1.0, (5.0, 20.0, 60.0)),
         (lambda p: stats.binom.pmf(2, 5, p), 1e-9, (2e-8, 20.0, -180.0)),
+        (lambda p: stats.binom.pmf(2, 40, p), 1e-12, (1.56e-9, 1560.0, -177840.0, 13160160.0)),
+        (lambda p: stats.binom.pmf(38, 40, p), 1.0, (0.0, 1560.0, 177840.0)),
         (lambda m: stats.poisson.cdf(1, m), 0.0, (0.0, -1.0, 2.0)),
         (lambda p: stats.nbinom.pmf(0, 3, p), 1.0, (3.0, 6.0, 6.0)),
     ],

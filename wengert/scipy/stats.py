@@ -46,10 +46,7 @@ from wengert.tape.tensor import Tensor
 
 Form = Callable[..., Any]
 _LOG_ROOT = math.log(2 * math.pi) / 2
-
-
-def _positive(*shapes: Any) -> Any:
-    return [shape > 0 for shape in shapes]
+_positive: Form = lambda *shapes: [shape > 0 for shape in shapes]
 
 
 class Law(NamedTuple):
