@@ -105,9 +105,8 @@ class Pattern:
         """The only argument or result."""
         if [(x.size, x.dtype.complex) for x in tensors] != [(self.shape[axis], False)]:
             raise ValueError(
-                f"sparsity= of shape {self.shape} is for {self.shape[1]} real numbers in one "
-                f"argument, and {self.shape[0]} in one result; {('results', 'arguments')[axis]} "
-                f"are {[f'{x.dtype.name}{list(x.shape)}' for x in tensors]}"
+                f"sparsity= of shape {self.shape} is for real numbers, of one argument and one "
+                f"result, not {[f'{x.dtype.name}{list(x.shape)}' for x in tensors]}"
             )
         return tensors[0]
 
