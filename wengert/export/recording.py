@@ -127,7 +127,7 @@ def _no_such(dtype: str, where: str = "") -> TypeError:
 def _move(state: State, leaves: Sequence[Any], backend: Backend) -> list[Any]:
     """Move a state to a library, and return the leaves moved there."""
 
-    def moved(array: Any) -> Any:
+    def transfer(array: Any) -> Any:
         dtype = dtype_of(array.dtype)
         if not hasattr(backend.xp, dtype.name):
             raise _no_such(dtype.name)
@@ -141,8 +141,8 @@ def _move(state: State, leaves: Sequence[Any], backend: Backend) -> list[Any]:
                 "of what is exported: detach it, or compute it inside"
             )
         grad = tensor._grad
-        replace(tensor, moved(tensor._array))
-        tensor._grad = None if grad is None else Tensor(moved(grad._array))
+        replace(tensor, transfer(tensor._array))
+        tensor._grad = None if grad is None else Tensor(transfer(grad._array))
     for place in state.arrays:
-        place.set(moved(place.get()))
-    return [moved(x) if is_array(x) else x for x in leaves]
+        place.set(transfer(place.get()))
+    return [transfer(x) if is_array(x) else x for x in leaves]

@@ -68,10 +68,10 @@ def _join(x: Any, name: str = "") -> Any:
     return wg.asarray(x) if nested else x
 
 
-def transpose(x: Any, axes: Any = None) -> Any:
+def transpose(x: Any, axes: Any = None, turn: Any = wg.matrix_transpose) -> Any:
     """All axes in reverse, unless told otherwise."""
     if axes is None and (n := x._array.ndim) == 2:
-        return wg.matrix_transpose(x)
+        return turn(x)
     return wg.permute_dims(x, tuple(range(n - 1, -1, -1)) if axes is None else axes)
 
 

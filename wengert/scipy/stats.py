@@ -286,11 +286,12 @@ def _by(xp: Any, g: Any, given: Any, out: Any, family: str, method: str, index: 
     law, sign = _LAWS[family], -1 if method in ("isf", "logsf", "sf") else 1
     fine = xp.isfinite(out)  # an infinite end, and NaN, take no derivative along
     if method not in ("isf", "ppf", "rvs"):
-        if method[:3] != "log":
-            return g * xp.where(fine, sign * _slope(xp, law, index, 0 * out, *given), 0)
+        log = xp.where(fine, out, 0) if method[:3] == "log" else xp.zeros_like(out)
+        if method[:3] != "log" or law.low != 0:
+            return g * xp.where(fine, sign * _slope(xp, law, index, log, *given), 0)
         ends = xp.isinf(out) & _place(xp, law, *given)[3]
         places = xp.where(ends, given[-2] + given[-1] / 2, given[0]), *given[1:]
-        found = sign * _slope(xp, law, index, xp.where(fine, out, 0), *places)
+        found = sign * _slope(xp, law, index, log, *places)
         edge = _edge(xp, g, (out, *given), xp.where(ends, out, 0), law.low, index + 1)
         return edge + g * xp.where(fine, found, 0)
     log, at = _density(xp, law, out, *given[1:]), index - len(given) + 2
@@ -398,10 +399,6 @@ def _univariate(name: str) -> dict[str, Callable[..., Any]]:
     return found | {"logpdf": method("x", None), "pdf": method("x", _height), "rvs": draw}
 
 
-def _exp(log: Callable[..., Any]) -> Callable[..., Tensor]:
-    return lambda *args, **keywords: wg.exp(log(*args, **keywords))
-
-
 # -- normal distributions of several variables -----------------------------------------------------
 
 
@@ -437,5 +434,6 @@ def _normal_draw(mean: Any = None, cov: Any = 1, size: Any = 1, random_state: An
 
 
 _OWN: dict[str, Any] = {name: _Family(name, _univariate(name)) for name in _LAWS}
-_NORMAL: dict[str, Any] = {"logpdf": _normal_log, "pdf": _exp(_normal_log), "rvs": _normal_draw}
+_NORMAL: dict[str, Any] = {"logpdf": _normal_log, "rvs": _normal_draw}
+_NORMAL["pdf"] = lambda *args, **keywords: wg.exp(_normal_log(*args, **keywords))
 publish(globals(), _OWN | {"multivariate_normal": _Family("multivariate_normal", _NORMAL)})
