@@ -74,11 +74,10 @@ class Pattern:
 
         own = self._only(run.results, 0) if by_rows else x
         product = (lambda g: run.pull([g], keep=True)[0]) if by_rows else push
-        found = self._entries(own, product, by_rows, step)
+        found = ops.astype(self._entries(own, product, by_rows, step), x.dtype)
         (y,) = run.results if by_rows else run.values
-        rows, columns = (np.frombuffer(places, int) for places in self.entries)
         shape = (*y.shape, *x.shape)
-        whole = _put(ops.astype(found, x.dtype), rows, columns, shape=self.shape)
+        whole = _put(found, *[np.frombuffer(at, int) for at in self.entries], shape=self.shape)
         block = whole if shape == self.shape else ops.reshape(whole, shape)
         jacobian = run.structure.unflatten([call.pack([block])])
         return (jacobian, run.aux) if has_aux else jacobian

@@ -18,7 +18,6 @@ from wengert.tape.tensor import Tensor, wrap
 
 Subscripts = tuple[str, str, str]
 Shape = tuple[int, ...]
-Path = list[tuple[int, ...]]
 
 # -- two operands: the primitive -----------------------------------------------------------------
 
@@ -185,12 +184,12 @@ def _lengths(terms: Sequence[Term]) -> dict[Any, int]:
     return lengths
 
 
-def _path(terms: Sequence[Term], result: Labels, optimize: Any) -> Path:
+def _path(terms: Sequence[Term], result: Labels, optimize: Any) -> list[Shape]:
     """Places of the operands of each step; the result of a step joins at the end."""
     if isinstance(optimize, list | tuple):
         steps = optimize[1:] if optimize[:1] in (["einsum_path"], ("einsum_path",)) else optimize
         return [tuple([index(i) for i in step]) for step in steps]
-    straight: Path = [(0, 1), *[(0, n) for n in range(len(terms) - 2, 0, -1)]]
+    straight: list[Shape] = [(0, 1), *[(0, n) for n in range(len(terms) - 2, 0, -1)]]
     if optimize is False or (len(terms) < 3 and (optimize is None or optimize is True)):
         return straight if len(terms) > 1 else [(0,)]
     try:

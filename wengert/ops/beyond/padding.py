@@ -57,9 +57,7 @@ def _constants(values: Any, ndim: int) -> list[tuple[Any, Any]]:
 
 def _with_constants(x: Tensor, pairs: list[tuple[int, int]], values: Any) -> Tensor:
     shape = tuple([n + before + after for n, (before, after) in zip(x.shape, pairs, strict=True)])
-    inside = tuple(
-        [slice(before, before + n) for n, (before, _) in zip(x.shape, pairs, strict=True)]
-    )
+    inside = tuple([slice(at, at + n) for n, (at, _) in zip(x.shape, pairs, strict=True)])
     if type(values) is int and not values:
         return differentiable.scatter_add(x, key=inside, shape=shape)  # type: ignore[no-any-return]
     device = differentiable.device(x)
