@@ -1,4 +1,4 @@
-"""Programs of the workloads and of all layers run as they were recorded, and never eagerly."""
+"""Programs of layers run as they were recorded, and never eagerly."""
 
 from typing import Any
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from benchmarks.workloads.rows import ROWS
 from tests.compiler.ordinary import alike
 from wengert.nn import functional as F
 
@@ -37,21 +36,3 @@ def test_programs_of_layers_do_not_fail(length: int) -> None:
             return wg.autograd.grad((y * wg.cos(y)).sum(), x)
 
         alike(lambda step=step: (step, list), [(x,)] * 3)  # type: ignore[misc]
-
-
-def test_programs_of_workloads_do_not_fail(monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled: list[Any] = []
-    compile_ = wg.compile
-
-    def note(*args: Any, **options: Any) -> Any:
-        compiled.append(compile_(*args, **options))
-        return compiled[-1]
-
-    monkeypatch.setattr(wg, "compile", note)
-    for row in ROWS.values():
-        found = row.make(*row.small).contestants(("Wengert compiled",))
-        for _ in range(4):
-            found["Wengert compiled"]()
-    reports = [str(each.report) for each in compiled if hasattr(each, "report")]
-    assert len(reports) >= len(ROWS) / 2
-    assert not [text for text in reports if "eagerly" in text]
