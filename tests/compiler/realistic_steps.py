@@ -8,21 +8,11 @@ __all__ = ["STEPS"]
 
 STEPS = """
 plain
-rate by hand
-    after: optimizer.param_groups[0]["lr"] *= 0.5
-warm-up by hand
-    after: optimizer.param_groups[0].update(lr=0.1 * min(1.0, (i + 1) / 4))
 rate as an argument
     def at_rate(x, y, lr):
         optimizer.param_groups[0]["lr"] = lr
         return train(x, y)
     step: at_rate(x, y, 0.1), at_rate(x, y, 0.05)
-schedule outside
-    schedule = optim.lr_scheduler.StepLR(optimizer, 2, gamma=0.5)
-    after: schedule.step()
-schedule inside
-    schedule = optim.lr_scheduler.CosineAnnealingLR(optimizer, 10)
-    step: train(x, y), schedule.step()
 one cycle inside
     optimizer = optim.AdamW(model.parameters(), lr=0.01)
     schedule = optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=20)
@@ -34,14 +24,6 @@ least rate of a schedule changed
 Adam with new betas
     optimizer = optim.Adam(model.parameters(), lr=0.01)
     after i > 1: optimizer.param_groups[0].update(betas=(0.9 - 0.1 * i, 0.99))
-two groups
-    groups = [{"params": model[0].parameters()}, {"params": model[2].parameters(), "lr": 0.01}]
-    optimizer = optim.AdamW(groups, lr=0.1)
-    after: optimizer.param_groups[1].update(lr=0.01 * i)
-no decay for biases
-    decayed = [p for p in model.parameters() if p.ndim > 1]
-    others = [p for p in model.parameters() if p.ndim < 2]
-    optimizer = optim.AdamW([{"params": decayed}, {"params": others, "weight_decay": 0.0}])
 group added midway
     optimizer = optim.SGD(model[2].parameters(), lr=0.1, momentum=0.9)
     after i == 2: optimizer.add_param_group({"params": model[0].parameters(), "lr": 0.01})
@@ -95,13 +77,6 @@ gradients added up inside
 gradients added up over calls
     step: (error(x, y) / 2).backward()
     after i % 2: optimizer.step(); optimizer.zero_grad()
-a flag as an argument
-    def part(x, y, last):
-        error(x, y).backward()
-        if last:
-            optimizer.step()
-            optimizer.zero_grad()
-    step: part(x, y, False), part(x, y, True)
 scaled loss
     scaler = wg.amp.GradScaler(growth_interval=2)
     def step(x, y):
@@ -111,19 +86,6 @@ scaled loss
         scaler.step(optimizer)
         scaler.update()
         return loss
-noise on gradients
-    def step(x, y):
-        optimizer.zero_grad()
-        error(x, y).backward()
-        for p in model.parameters():
-            p.grad = p.grad + 0.01 * wg.randn(*p.shape)
-        optimizer.step()
-penalty by a float
-    def penalised(x, y, decay=0.01):
-        return update(error(x, y) + decay * sum((p**2).sum() for p in model.parameters()))
-    step: penalised(x, y)
-layer frozen midway
-    after: model[0].requires_grad_(i != 2)
 weight flipped
     after: model[0].weight.requires_grad = bool(i % 2)
 layer appended
@@ -140,82 +102,9 @@ evaluation between
     after: model.eval()
     after: wg.no_grad()(model)(wg.ones((2, 5)))
     after: model.train()
-evaluation inside
-    model[1] = nn.Dropout(0.5)
-    def step(x, y):
-        loss = train(x, y)
-        model.eval()
-        with wg.no_grad():
-            right = (model(x).argmax(axis=1) == y).sum()
-        model.train()
-        return loss, right
 switched to evaluation
     model[1] = nn.BatchNorm1d(4)
     after: model.train(i < 2)
-hidden state carried
-    model[0] = nn.GRUCell(5, 4)
-    held.h = wg.zeros((4, 4))
-    def step(x, y):
-        h = model[0](x, held.h)
-        held.h = h.detach()
-        return update(F.cross_entropy(model[2](model[1](h)), y))
-hidden tuple carried
-    model[0] = nn.LSTMCell(5, 4)
-    held.state = wg.zeros((4, 4)), wg.zeros((4, 4))
-    def step(x, y):
-        h, c = model[0](x, held.state)
-        held.state = h.detach(), c.detach()
-        return update(F.cross_entropy(model[2](model[1](h)), y))
-    after i == 2: held.state = wg.zeros((4, 4)), wg.zeros((4, 4))
-distillation
-    teacher = nn.Linear(5, 3).requires_grad_(False)
-    loss: F.kl_div(F.log_softmax(model(x) / 2.0, -1), F.softmax(teacher(x) / 2.0, -1))
-inner gradient step
-    def step(x, y):
-        w, hidden = model[2].weight, model[1](model[0](x))
-        inner = F.cross_entropy(F.linear(hidden, w), y)
-        (g,) = wg.autograd.grad(inner, w, create_graph=True)
-        return update(F.cross_entropy(F.linear(hidden, w - 0.1 * g), y))
-mixup
-    def step(x, y):
-        order = wg.argsort(wg.rand(4))
-        share = wg.rand(())
-        z = share * x + (1 - share) * x[order]
-        return update(share * error(z, y) + (1 - share) * error(z, y[order]))
-augmentation outside
-    shift, numpy = wg.zeros(5), np.random.default_rng(0)
-    step: train(x + shift, y)
-    after: shift.copy_(wg.asarray(numpy.normal(size=5).astype(np.float32)))
-NumPy buffer refilled
-    noise, numpy = np.zeros((4, 5), np.float32), np.random.default_rng(0)
-    step: train(x + wg.asarray(noise), y)
-    after: noise[...] = numpy.normal(size=noise.shape)
-NumPy buffer replaced
-    held.noise = np.zeros((4, 5), np.float32)
-    step: train(x + wg.asarray(held.noise), y)
-    after: held.noise = np.full((4, 5), i, np.float32)
-masked tokens
-    step: train(wg.where(wg.rand(4, 5) > 0.3, x, 0.0), y)
-crop of another length
-    held.n = 4
-    step: train(x[: held.n], y[: held.n])
-    after: held.n = 2 + i % 3
-stages of a curriculum
-    stages, held.stage = [slice(0, 2), slice(0, 3), slice(0, 4)], 0
-    step: train(x[stages[held.stage]], y[stages[held.stage]])
-    after: held.stage = min(i // 2, 2)
-early stopping
-    after: held.best, held.left = 0.1 * i, 2 - i
-bad batches left out by selection
-    def step(x, y):
-        loss = error(x, y)
-        return update(wg.where(loss < 1.0, loss, 0.0))
-gradients that are set
-    def step(x, y):
-        error(x, y).backward()
-        optimizer.step()
-    after i % 2: [setattr(p, "grad", None) for p in model.parameters()]
-    after not i % 2: [setattr(p, "grad", wg.ones_like(p)) for p in model.parameters()]
 seed of each call
     step: train(x + 0.1 * wg.randn(*x.shape), y)
     after: wg.manual_seed(i // 2)

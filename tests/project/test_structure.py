@@ -76,7 +76,7 @@ ops | composites counts degrees derivatives digits errors memory numpy_numbers o
     constants set windows ../nn/messages: hints
 func | jax transforms_agree | custom: signatures
 storage | pytorch_nets resuming |
-nn | defaults losses messages | layers: define  losses: numpy_classification  messages: hints
+nn | losses messages | layers: define  losses: numpy_classification  messages: hints
     module: conversion parameter state stored  normalisation: numpy_normalisations  recurrent: cells
 inspection |  | drawing: graph
 optim | compiled_scaling rules | optimizer: kernels  rules: adam adapters adaptive lion_muon sgd
