@@ -129,13 +129,13 @@ class _Step:
         return _unpickle_step, (import_module("cloudpickle").dumps(given),)
 
     @cached_property
-    def compiled(self) -> Callable[..., Any]:
+    def program(self) -> Callable[..., Any]:
         return making.compile(differentiated(self.function))
 
     def __call__(self, values: list[Any], *chunks: Any) -> list[Any]:
         with use_backend("numpy"):
             parameters = tree_unflatten(self.structure, [asarray(v) for v in values])
-            loss, gradients = self.compiled(parameters, *[asarray(c) for c in chunks])
+            loss, gradients = self.program(parameters, *[asarray(c) for c in chunks])
         rows = len(chunks[0])
         sums = [_host(x) for x in (loss, *tree_flatten(gradients)[0])]
         return [rows, *([x * rows for x in sums] if self.reduce == "mean" else sums)]

@@ -38,7 +38,7 @@ _floating = partial(tree_map, lambda x: x * 1.0 if getattr(x, "dtype", None) in 
 _conjugate = partial(tree_map, lambda x: np.conj(x) if np.iscomplexobj(x) else x)
 
 
-def _followed(function: Function) -> Function:
+def _follow(function: Function) -> Function:
     """A function whose results are Tensors; HIPS/autograd warns of those that depend on nothing."""
 
     def call(x: Any) -> Any:
@@ -74,7 +74,7 @@ def unary_to_nary(transform: Function) -> Function:
 
 
 def _make_vjp(fun: Function, x: Any) -> Any:
-    value, pullback = wg.vjp(_followed(fun), x)
+    value, pullback = wg.vjp(_follow(fun), x)
     return lambda g: _conjugate(pullback(_conjugate(_floating(g)))[0]), value
 
 
@@ -153,17 +153,17 @@ _CLOSE = np.testing.assert_allclose
 #: HIPS/autograd's name to what transforms a function of one argument, at a point.
 UNARY: dict[str, Function] = {
     "deriv": lambda fun, x: UNARY["make_jvp"](fun, x)(tree_map(np.ones_like, x))[1],
-    "elementwise_grad": lambda fun, x: _conjugate(func.elementwise_grad(_followed(fun))(x)),
+    "elementwise_grad": lambda fun, x: _conjugate(func.elementwise_grad(_follow(fun))(x)),
     "grad": lambda fun, x: UNARY["value_and_grad"](fun, x)[1],
     "grad_and_aux": lambda fun, x: _conjugate_first(*wg.grad(fun, has_aux=True)(x)),
     "hessian": lambda fun, x: UNARY["jacobian"](partial(UNARY["jacobian"], fun), x),
     "holomorphic_grad": lambda fun, x: UNARY["grad"](lambda z: np.real(fun(z)), x),
-    "jacobian": lambda fun, x: _jacobian(_followed(fun), x),
+    "jacobian": lambda fun, x: _jacobian(_follow(fun), x),
     "make_hvp": lambda fun, x: _make_vjp(partial(UNARY["grad"], fun), x),
-    "make_jvp": lambda fun, x: lambda v: wg.jvp(_followed(fun), (x,), (_floating(v),)),
-    "make_jvp_reversemode": lambda fun, x: func.linearize(_followed(fun), x)[1],
+    "make_jvp": lambda fun, x: lambda v: wg.jvp(_follow(fun), (x,), (_floating(v),)),
+    "make_jvp_reversemode": lambda fun, x: func.linearize(_follow(fun), x)[1],
     "make_vjp": _make_vjp,
-    "value_and_grad": lambda fun, x: _conjugate(wg.value_and_grad(_followed(fun))(x)),
+    "value_and_grad": lambda fun, x: _conjugate(wg.value_and_grad(_follow(fun))(x)),
 }
 NARY = {name: unary_to_nary(transform) for name, transform in UNARY.items()}
 NARY |= {

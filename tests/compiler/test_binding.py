@@ -1,14 +1,9 @@
 """What is compared before a program runs: each thing that it has taken for granted."""
 
-from types import ModuleType
 from typing import Any
 
 import wengert as wg
 from wengert import nn
-
-
-class Holder:
-    """An object whose attributes code asks for."""
 
 
 def agrees(function: Any, change: Any, *given: Any) -> None:
@@ -23,50 +18,10 @@ def agrees(function: Any, change: Any, *given: Any) -> None:
 X = [1.0, -2.0]
 
 
-def test_an_attribute_that_was_not_there() -> None:
-    holder = Holder()
-    ask = lambda x: x * 2 if hasattr(holder, "scale") else x
-    agrees(ask, lambda: setattr(holder, "scale", 1), wg.asarray(X))
-
-
-def test_an_attribute_that_its_class_did_not_have() -> None:
-    holder = type("Local", (Holder,), {})()
-    ask = lambda x: x * 2 if hasattr(holder, "scale") else x
-    agrees(ask, lambda: setattr(type(holder), "scale", 1), wg.asarray(X))
-
-
-def test_a_key_that_was_not_there() -> None:
-    table: dict[str, Any] = {}
-    agrees(lambda x: x * table.get("a", 3), lambda: table.update(a=5), wg.asarray(X))
-
-
-def test_attributes_that_are_walked() -> None:
-    holder = Holder()
-    holder.a = 1.0
-    agrees(
-        lambda x: x * sum(vars(holder).values()), lambda: setattr(holder, "b", 4.0), wg.asarray(X)
-    )
-
-
-def test_a_slot_that_was_empty() -> None:
-    class Slotted:
-        __slots__ = ("scale",)
-
-    holder = Slotted()
-    ask = lambda x: x * getattr(holder, "scale", 3)
-    agrees(ask, lambda: setattr(holder, "scale", 5), wg.asarray(X))
-
-
 def test_a_global_name_that_was_not_there() -> None:
     space: dict[str, Any] = {}
     exec("def ask(x):\n try:\n  return x * SCALE\n except NameError:\n  return x", space)
     agrees(space["ask"], lambda: space.update(SCALE=5), wg.asarray(X))
-
-
-def test_a_name_of_a_module_that_was_not_there() -> None:
-    module = ModuleType("settings_of_a_user")
-    ask = lambda x: x * getattr(module, "SCALE", 3)
-    agrees(ask, lambda: setattr(module, "SCALE", 5), wg.asarray(X))
 
 
 def test_a_rate_that_two_groups_share() -> None:

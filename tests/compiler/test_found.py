@@ -318,6 +318,15 @@ an operation | [wg.tanh] | o[0](x) | o[0] = wg.special.erf
 nan as the object that it is | [np.nan] | x * (2.0 if o[0] is np.nan else 3.0) | o[0] = 2.0
 a value of another type | Plain(k=1) | x * len(repr(o.k)) | o.k = True
 a zero of another sign | Plain(k=0.0) | x * np.copysign(1.0, o.k) | o.k = -0.0
+an attribute that was not there
+    | Plain() | x * 2 if hasattr(o, 'scale') else x | o.scale = 1
+an attribute that its class did not have
+    | type('Local', (Plain,), {})() | x * 2 if hasattr(o, 'scale') else x | type(o).scale = 1
+a key that was not there | {} | x * o.get('a', 3) | o['a'] = 5
+another attribute among all | Plain(a=1.0) | x * sum(vars(o).values()) | o.b = 4.0
+a slot that was empty | Slotted() | x * getattr(o, 'kk', 3) | o.kk = 5
+a name of a module that was not there
+    | ModuleType('settings_of_a_user') | x * getattr(o, 'SCALE', 3) | o.SCALE = 5
 an equal key of a Tensor
     | {Layer(2.0): X} | x * next(iter(o)).k | o.clear(); o.update({Layer(3.0): X})
 the order of parameters

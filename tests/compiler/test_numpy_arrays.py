@@ -110,6 +110,7 @@ ASARRAY = r"line \d+.*write wg\.asarray\(x\) first"
 REFUSED: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     "in place": (_added, ASARRAY),
     "a mask": (lambda t, w: t[0, 0] * w[w > 0.5], ASARRAY),
+    "a mask in a list": (lambda t, w: t[0, 0] * w[[w[0] > 0.5],], ASARRAY),
     "a ufunc's method": (lambda t, w: t * np.add.reduce(w), r"np\.add reduces.*wg\.asarray"),
     "into an array": (lambda t, w: t * np.sin(w, out=np.ones((4, 3))), ASARRAY),
     "a function": (lambda t, w: t * np.concatenate([w, w])[:4], ASARRAY),

@@ -19,7 +19,7 @@ from wengert.distributed import launch
 
 @pytest.fixture(autouse=True)
 def alone():
-    before = messages.connected()
+    before = messages.connection()
     wd.init()
     yield
     messages.connect(before)
@@ -72,7 +72,7 @@ def carried(monkeypatch) -> list[Any]:
 
     def carry(self, xp, name, x, how):
         noted.append((name, how))
-        return messages.replicated(xp, name, x, how, self)
+        return messages.replicate(xp, name, x, how, self)
 
     monkeypatch.setattr(Twins, "carry", carry)
     messages.connect(Twins())
@@ -238,7 +238,7 @@ def test_collectives_are_not_saved(tmp_path) -> None:
 def test_each_collective_once_on_the_quick_path() -> None:
     """A program that fails after a collective, and the function that runs in its place."""
     step = wg.compile(lambda x, i: wg.take(wd.all_reduce(x), i, axis=0))
-    carrier = messages.connected()
+    carrier = messages.connection()
     for at in (0, 1, 2, 0):
         assert step(wg.asarray([0.0, 1.0, 2.0]), wg.asarray([at])).item() == at
     before = carrier.number

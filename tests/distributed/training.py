@@ -23,7 +23,7 @@ OPTIMISERS: dict[str, Callable[..., Any]] = {
 @contextmanager
 def counted(expected: int) -> Iterator[None]:
     """Require so many collectives."""
-    carrier = messages.connected()
+    carrier = messages.connection()
     assert carrier is not None
     before = carrier.number
     yield

@@ -2,6 +2,9 @@
 
 import inspect
 import warnings
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +12,9 @@ import pytest
 import wengert as wg
 from tests.walking import walk
 from wengert import nn
+from wengert.backends import backend_of
 from wengert.nn import functional as F
+from wengert.tape.primitive import PRIMITIVES
 
 pytestmark = [
     pytest.mark.usefixtures("backend"),
@@ -176,3 +181,66 @@ def test_no_public_function_gives_back_its_argument():
                 found = result if isinstance(result, tuple | list) else (result,)
                 assert not any(one is x for one in found), (name, dtype, len(given))
     assert asked > 150
+
+
+# -- the rows --------------------------------------------------------------------------------------
+
+#: Parameters under which a function has little to do, and might give its operand back.
+IDLE: list[Callable[[Any, Any], dict[str, Any]]] = [
+    lambda backend, x: {},
+    *[lambda backend, x, p=p: {"axis": p} for p in ((), 0)],
+    *[lambda backend, x, p=p: {"key": p} for p in ((), (slice(None),))],
+    lambda backend, x: {"dtype": x.dtype},
+    lambda backend, x: {"dtype": x.dtype, "copy": False},
+    lambda backend, x: {"shape": tuple(x.shape)},
+    lambda backend, x: {"axes": tuple(range(x.ndim))},
+    lambda backend, x: {"shift": 0, "axis": 0},
+    lambda backend, x: {"axis": (), "correction": 0},
+    *[lambda backend, x, p=p: {"repetitions": p} for p in ((1,), (1, 1))],
+    lambda backend, x: {"repeats": 1, "axis": 0},
+    lambda backend, x: {"n": 0, "axis": 0},
+    lambda backend, x: {"k": -5},
+    lambda backend, x: {"min": None, "max": None},
+    lambda backend, x: {"axis": 0, "descending": False, "stable": True},
+    lambda backend, x: {"device": backend.device(x)},
+    lambda backend, x: {"name": backend.name},
+]
+
+
+def test_rows_say_what_shares_memory(backend: Any) -> None:
+    """A function whose row says so has results of its own, whatever it is given."""
+    x = np.arange(9.0).reshape(3, 3)
+    library = backend_of(wg.asarray(x)._array)
+    if library.immutable or library.name == "dask":
+        pytest.skip("nothing is changed in place")
+    for host in (x, np.array(2.0), np.ones((1, 4)), x.astype(int), x + 1j, x > 3):
+        for turned in (False, True):
+            array = library.from_numpy(host.copy())
+            array = array.T if turned and array.ndim == 2 else array
+            for primitive in PRIMITIVES.values():
+                if primitive.view is False:
+                    _check_row(primitive, library, array)
+
+
+def _check_row(primitive: Any, library: Any, array: Any) -> None:
+    try:
+        kernel = attrgetter(primitive.name)(library.namespace)
+    except AttributeError:
+        assert (library.name, primitive.name) == ("cupy", "linalg.eig")  # which CuPy 14 has
+        return
+    number = len(primitive.fixed) + (primitive.variadic is not None)
+    for idle in IDLE:
+        try:
+            with np.errstate(all="ignore"):
+                found = kernel(*[array] * number, **idle(library, array))
+        except Exception:
+            continue
+        for part in found if isinstance(found, tuple | list) else (found,):
+            shared = hasattr(part, "shape") and np.may_share_memory(_host(part), _host(array))
+            assert not shared, (primitive, idle(library, array))
+
+
+def _host(x: Any) -> Any:
+    """The same memory as an array of NumPy's; that of a simulated device is the host's."""
+    x = getattr(x, "_array", x)
+    return np.asarray(getattr(x, "_host", x))

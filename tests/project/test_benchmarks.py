@@ -65,11 +65,18 @@ def test_compiled_workloads_have_programs(
     """Otherwise the compiled contestant is the eager one."""
     from benchmarks.workloads.rows import ROWS
 
-    monkeypatch.setattr(wg, "compile", partial(wg.compile, strict=True))
+    compiled, compile_ = [], partial(wg.compile, strict=True)
+
+    def note(*args: Any, **options: Any) -> Any:
+        compiled.append(compile_(*args, **options))
+        return compiled[-1]
+
+    monkeypatch.setattr(wg, "compile", note)
     row = ROWS[name]
     for compute in row.make(*row.small).contestants(["Wengert compiled"]).values():
         for _ in range(3):
             compute()
+    assert not [x for x in compiled if "eagerly" in str(getattr(x, "report", ""))]
 
 
 def difference_is_small(workload: Any, compute: Any) -> None:

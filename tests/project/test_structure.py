@@ -35,16 +35,16 @@ FLOORS = [
 #: The most lines of rooms, with their words.
 BUDGETS = {
     ("tape", "interpreters"): 6_000,
-    ("backends", "ops", "func", "protocols"): 24_544,
+    ("backends", "ops", "func", "protocols"): 24_686,
     ("testing",): 5_000,
-    ("compiler",): 9_850,
+    ("compiler",): 9_801,
     ("distributed",): 1_372,
     ("nn", "optim"): 10_000,
     ("torch",): 1_800,
-    ("numpy",): 700,
+    ("numpy",): 699,
     ("hips",): 358,
     ("running",): 131,
-    ("scipy",): 2_595,
+    ("scipy",): 2_594,
     ("export",): 1_288,
     ("data", "storage", "inspection", "optimize", "amp", "dask"): 4_669,
 }
@@ -89,6 +89,48 @@ optimize |  | adapters: objectives vectors
 """
 MIRRORS = [
     re.split(r"\s*\|\s*", row) for row in re.sub(r"\n\s+", " ", MIRRORED).strip().splitlines()
+]
+
+#: Irregular participles, which name no function, as those that end in "ed".
+PARTICIPLES = [
+    "begun",
+    "built",
+    "chosen",
+    "done",
+    "drawn",
+    "found",
+    "given",
+    "held",
+    "kept",
+    "left",
+    "lost",
+    "made",
+    "met",
+    "seen",
+    "shown",
+    "taken",
+    "told",
+    "written",
+]
+#: Functions of such names: of the standard, of users, events, and what only ends so.
+NAMED = [
+    "assigned",
+    "bent",
+    "computed",
+    "done",
+    "feed",
+    "left",
+    "lost",
+    "operated",
+    "replaced",
+    "reseed",
+    "searchsorted",
+    "seed",
+    "seeded",
+    "standardised",
+    "strided",
+    "tracked",
+    "untracked",
 ]
 
 
@@ -293,3 +335,15 @@ def test_what_compares_with_another_library_is_marked() -> None:
                 if asked and "mark.oracle" not in marks:
                     lacking.append(f"{path.name}::{test.name}")
     assert not lacking
+
+
+def test_functions_are_named_by_verbs_or_nouns() -> None:
+    wrong = []
+    for module, path in MODULES.items():
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.FunctionDef):
+                name = node.name.strip("_")
+                participle = name in PARTICIPLES or (name.isalpha() and name.endswith("ed"))
+                if participle and name not in NAMED:
+                    wrong.append(f"{module}.{node.name}")
+    assert not wrong

@@ -154,31 +154,6 @@ def test_closures_that_change_without_other_values(name: str, run: Any) -> None:
                 found[0].backward(retain_graph=True)
 
 
-@pytest.mark.parametrize("method", ["RK45", "DOP853", "Radau", "LSODA"])
-def test_dense_outputs_are_of_one_equation(method: str) -> None:
-    rate = wg.tensor(1.0, dtype=wg.float64, requires_grad=True)
-    factor, limits = [1.0], {"rtol": 1e-9, "atol": 1e-9, "dense_output": True}
-    run = lambda: integrate.solve_ivp(
-        lambda t, y: -factor[0] * rate * y, (0, 3), [1.0], method=method, **limits
-    )
-    y = run().sol(rate)  # the very Tensor that the field uses: exp(-rate**2)
-    (slope,) = wg.autograd.grad(y.sum(), rate)
-    assert slope is not None and float(slope) == pytest.approx(-2 * np.exp(-1.0), rel=1e-5)
-    sol = run().sol
-    with wg.no_grad():
-        assert float(sol(0.5)[0]) == pytest.approx(np.exp(-0.5))
-    assert sol([0.5, 1.0]).shape == (1, 2)
-    factor[0] = 2.0
-    for _ in range(2):
-        with pytest.raises(RuntimeError, match="has changed since"):
-            sol(0.5)
-    sol = run().sol
-    with wg.no_grad():
-        rate *= 2
-    with pytest.raises(RuntimeError, match="has changed since"):
-        sol([0.5, 1.0])
-
-
 def test_jumps_that_parameters_move_have_no_derivative() -> None:
     """A root at one moves, though the function only compares with the parameter."""
     side = lambda x, p: wg.where(wg.asarray(x) < p, -1.0, 1.0)
@@ -234,7 +209,7 @@ def test_refusals_name_the_function() -> None:
 
 
 @pytest.mark.parametrize("method", ["RK45", "Radau", "BDF"])
-@pytest.mark.parametrize("more", [{}, {"t_eval": [0.5, 1.0]}, {"dense_output": True}])
+@pytest.mark.parametrize("more", [{}, {"t_eval": [0.5, 1.0]}])
 @pytest.mark.parametrize("nested", [False, True])
 def test_tensors_that_change_later_count_as_they_were(method: str, more: Any, nested: bool) -> None:
     """As on any tape: before the first sweep, and between it and one of second order."""
@@ -247,7 +222,7 @@ def test_tensors_that_change_later_count_as_they_were(method: str, more: Any, ne
             return -p * p * w * root
 
         found = integrate.solve_ivp(rate, (0, 1), [1.0], method, **more)
-        y = found.sol(1.0)[0] if more.get("dense_output") else found.y[0, -1]
+        y = found.y[0, -1]
         results = []
         for change in (first, second):
             with wg.no_grad():

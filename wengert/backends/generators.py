@@ -60,7 +60,7 @@ def as_generator(given: Any) -> "np.random.Generator":
         return given
     if given is None:
         if (known := follower.get()) is not None:
-            known.seeded()
+            known.refuse_seed()
         with lock:
             given = int(host().integers(2**63))
     if isinstance(given, bool) or not isinstance(given, int | np.integer):
@@ -89,7 +89,7 @@ def get_rng_state() -> dict[str, Any]:
         devices = {"seed": _seed, "streams": _waiting | drawn}
         state = {"host": host().bit_generator.state, "devices": devices}
     if (known := follower.get()) is not None:
-        known.taken(state)
+        known.note_saved(state)
     return state
 
 
@@ -111,7 +111,7 @@ def set_rng_state(state: dict[str, Any]) -> None:
     check_names("the devices' generators", state["devices"], ("seed", "streams"))
     np.random.PCG64().state = state["host"]  # one that can't be set is refused here
     if (known := follower.get()) is not None:
-        known.given(state)
+        known.note_restored(state)
     with lock:
         host().bit_generator.state = state["host"]
         reseed(state["devices"]["seed"])

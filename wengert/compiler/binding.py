@@ -9,7 +9,7 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,16 +42,13 @@ __all__ = ["MISS", "Binding", "Failed"]
 MISS: Any = type("Miss", (), {"__repr__": lambda self: "MISS"})()
 
 
-class Failed:
+class Failed(NamedTuple):
     """Returned by a call that has changed nothing.
 
     Its program has raised an error, or runs at present in another thread's or handler's call.
     """
 
-    __slots__ = ("error",)
-
-    def __init__(self, error: Exception | None) -> None:
-        self.error = error
+    error: Exception | None
 
 
 _MISSED = "ArithmeticError, AttributeError, LookupError, TypeError, ValueError"
@@ -108,7 +105,7 @@ class Binding:
             self.names[name] = at.tensor
         self._modes()
         self._sizes()  # first, since reading makes items of some dicts
-        self._moved()
+        self._read_tensors()
         self._arguments(args, leaves)
         self._facts()
         self._of_tensors()
@@ -138,7 +135,7 @@ class Binding:
         unless = f" and not {CHANGED}[0]" if self._alone else ""
         unless = " and False" if self._found.exchanges else unless
         lines += [f"    if isinstance(error, Exception){unless}:", "        return Failed(error)"]
-        lines += ["    raise", *self._new(), *self._effects(), *self._answer()]
+        lines += ["    raise", *self._new(), *self._effects(), *self._return()]
         if self._shared:
             return [f"    {line}" for line in lines]
         # An interrupt at any place leaves the program to the next call.
@@ -181,7 +178,7 @@ class Binding:
         self._check(f"selection() is not {self._bind(selection())}")
         self._check(f"default_dtype() is not {self._bind(default)}")
 
-    def _moved(self) -> None:
+    def _read_tensors(self) -> None:
         """Read the Tensors, and compare the tuples of them, that calls replace."""
         state, tensors = self._state, self._state.tensors
         moved = {x.ref.index for x in self._found.effects if x.ref.kind == "spot"}
@@ -259,7 +256,7 @@ class Binding:
     def _distinct(self, names: Sequence[str]) -> None:
         self._check(f"len({{{', '.join(names)}}}) != {len(names)}")
 
-    def _kept(self, array: str, last: str, x: Any, kind: Any) -> None:
+    def _compare_kind(self, array: str, last: str, x: Any, kind: Any) -> None:
         """Compare an array's kind, unless it is the last call's."""
         new = f"kind_of({array}) != {self._bind(kind)}"
         if math.prod(kind[1]) > LARGEST:
@@ -299,7 +296,7 @@ class Binding:
         for i, at in enumerate(state.tensors):
             kind, node = signature["a Tensor of the state"][i], at.tensor._node
             self._checks.append(f"r_t{i} = t{i}._array")
-            self._kept(f"r_t{i}", f"last{i}", at.tensor._array, kind[:5])
+            self._compare_kind(f"r_t{i}", f"last{i}", at.tensor._array, kind[:5])
             now, kind_now = self._bind(node), self._bind(type(node))
             self._check(f"t{i}._node is not {now} or type({now}) is not {kind_now}")
         for tensor, there in zip(self._tensors, self._found.grads, strict=True):
@@ -309,7 +306,7 @@ class Binding:
             zip(state.arrays, signature["a raw array of the state"], strict=True)
         ):
             self._checks.append(f"r_s{i} = {self._at(place)}")
-            self._kept(f"r_s{i}", f"was{i}", place.get(), kind)
+            self._compare_kind(f"r_s{i}", f"was{i}", place.get(), kind)
         for place in state.twins:
             first = next(i for i, x in enumerate(state.arrays) if x.get() is place.get())
             self._check(f"{self._at(place)} is not r_s{first}")
@@ -410,7 +407,7 @@ class Binding:
             return self._bind(held)
         return f"{'m' if part.new else 'o'}{part.output}"
 
-    def _answer(self) -> Iterator[str]:
+    def _return(self) -> Iterator[str]:
         found = self._found
         parts = []
         for kind, what in found.leaves:

@@ -80,7 +80,7 @@ class Layout:
         self.structure, self._arguments = structure, arguments
 
     @cached_property
-    def _given(self) -> list[tuple[str, TreeDef]]:
+    def _pairs(self) -> list[tuple[str, TreeDef]]:
         positional, keyword = self.structure.children
         names = self._arguments.names(len(positional.children))
         given = zip(names, positional.children, strict=False)
@@ -88,13 +88,13 @@ class Layout:
 
     @cached_property
     def names(self) -> list[str]:
-        return [name + path for name, child in self._given for path in child.paths()]
+        return [name + path for name, child in self._pairs for path in child.paths()]
 
     @property
     def static(self) -> list[bool]:
         static, typed = self._arguments.static, self._arguments.typed
         return [
-            typed or name in static for name, child in self._given for _ in range(child.num_leaves)
+            typed or name in static for name, child in self._pairs for _ in range(child.num_leaves)
         ]
 
     def __eq__(self, other: object) -> bool:
@@ -104,7 +104,7 @@ class Layout:
         return hash(self.structure.num_leaves)
 
     @cached_property
-    def _held(self) -> list[Any]:
+    def _classes(self) -> list[Any]:
         found, structures = dict[int, Any](), [self.structure]
         for structure in structures:
             structures += structure.children
@@ -113,10 +113,10 @@ class Layout:
             found |= {id(x): x for x in getattr(structure.extra, "inserted", ()) if leads_on(x)}
         return [*found.values()]
 
-    def given(self, leaves: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    def roots(self, leaves: Sequence[Any]) -> Iterator[tuple[str, Any]]:
         """The leaves, and the user's classes and keys of what they are in, with their names."""
         yield from zip(self.names, leaves, strict=True)
-        yield from ((getattr(x, "__name__", "a key"), x) for x in self._held)
+        yield from ((getattr(x, "__name__", "a key"), x) for x in self._classes)
 
     @property
     def plain(self) -> bool:

@@ -26,7 +26,7 @@ from wengert.tape.grad_mode import recording, set_recording
 from wengert.tape.hooks import Hooked, has_hooks
 from wengert.tape.tensor import Tensor
 
-__all__ = ["BEGUN", "CONTAINERS", "Before", "BegunError", "DrawError", "changed"]
+__all__ = ["CONTAINERS", "Before", "BegunError", "DrawError", "change_error"]
 
 #: Containers whose items are put back.
 CONTAINERS = (list, deque, dict, OrderedDict, defaultdict)
@@ -38,9 +38,6 @@ class DrawError(TraceError):
 
 class BegunError(Exception):
     """A call is none to record, as that in which an optimiser begins to keep something."""
-
-
-BEGUN = "a call that begins what an optimizer keeps ran as it is"
 
 
 class Held(NamedTuple):
@@ -59,7 +56,7 @@ class Before:
     def __init__(self, state: State, leaves: Sequence[Any]) -> None:
         self.state, self.tensors = state, tensors_of(leaves, state)
         self.held = [Held(x, x._array, x._node, x._grad, _array_of(x._grad)) for x in self.tensors]
-        self._hooked = _hooked(self.tensors)
+        self._hooked = _hooked_nodes(self.tensors)
         self._places = [(place, place.get()) for place in state.changing()]
         self._items = [(x, copy.copy(x)) for x, _, _ in state.sizes if type(x) in CONTAINERS]
         self._rng, self._modes = generators.get_rng_state(), _modes()
@@ -73,7 +70,7 @@ class Before:
         for x, size, name in state.sizes:
             before = size if type(size) is int else len(size)
             if id(x) in state.growing and len(x) > before:
-                raise BegunError(BEGUN)
+                raise BegunError
             if len(x) != before:
                 raise TraceError(
                     f"the compiled function changes the length of {name} from {before} to "
@@ -87,7 +84,7 @@ class Before:
             if now is held or getattr(now, "inner", None) is held:  # an array that is an input
                 continue
             if not (is_plain(held) and is_plain(now) and same(held, now)):
-                raise changed(place.name, held, now)
+                raise change_error(place.name, held, now)
         if any(
             x._node and has_hooks(x._node) and x._node not in self._hooked for x in self.tensors
         ):
@@ -134,7 +131,7 @@ def _array_of(x: Tensor | None) -> Any:
     return None if x is None else x._array
 
 
-def _hooked(tensors: Sequence[Tensor]) -> list[Any]:
+def _hooked_nodes(tensors: Sequence[Tensor]) -> list[Any]:
     """The nodes of Tensors that have hooks."""
     return [x._node for x in tensors if x._node is not None and has_hooks(x._node)]
 
@@ -143,15 +140,15 @@ def _modes() -> tuple[Any, ...]:
     return recording(), get_default_dtype(), registry.default
 
 
-def changed(name: str, before: Any, now: Any) -> TraceError:
+def change_error(name: str, before: Any, now: Any) -> TraceError:
     """The error for a place that has changed."""
     return TraceError(
-        f"the compiled function changes {name} from {_shown(before)} to {_shown(now)}, which a "
+        f"the compiled function changes {name} from {_show(before)} to {_show(now)}, which a "
         "replay would not do. Return it and keep it outside, or make it a Tensor"
     )
 
 
-def _shown(x: Any) -> str:
+def _show(x: Any) -> str:
     x = x.number if type(x) is TracedNumber else x
     if isinstance(x, Tensor | Traced):
         return "a Tensor" if isinstance(x, Tensor) else "an array"

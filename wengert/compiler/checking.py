@@ -48,16 +48,16 @@ def check(
     before, exchanges = Before(state, call.leaves), replay.recording.exchanges
     with apart() if exchanges else nullcontext():
         try:
-            given = replay.tried(call, state)
+            given = replay.run_plainly(call, state)
             if given is MISS:
                 return None
             if type(given) is Failed:
                 return given
-            one = _seen(given, before)
+            one = _look(given, before)
         finally:
             before.restore()
         answer = function()
-        other = _seen(answer, before)
+        other = _look(answer, before)
     found = [*_differences(one, other)]
     try:
         before.check()
@@ -86,7 +86,7 @@ class _Seen(NamedTuple):
     random: str
 
 
-def _seen(answer: Any, before: Before) -> _Seen:
+def _look(answer: Any, before: Before) -> _Seen:
     objects = {id(x) for x in before.state.objects}
     leaves, structure = tree_flatten(answer, lambda x: id(x) in objects and x is not None)
     parts = [(f"result{path}", x) for path, x in zip(structure.paths(), leaves, strict=True)]
@@ -95,15 +95,15 @@ def _seen(answer: Any, before: Before) -> _Seen:
         name = names.get(id(x), "an argument")
         parts += [(name, x), (f"{name}.grad", x._grad)]
     parts += [(place.name, place.get()) for place in before.state.changing()]
-    held = [(name, _held(x)) for name, x in parts]
+    held = [(name, _hold(x)) for name, x in parts]
     return _Seen(structure, held, repr(generators.get_rng_state()))
 
 
-def _held(x: Any) -> Any:
+def _hold(x: Any) -> Any:
     if isinstance(x, Tensor):
         # The array first: reading one that is filled (`wengert.numpy`) ends the filling.
         return _Held(array=x._array, kind=type(x), node=x._node)
-    return tuple(map(_held, x)) if isinstance(x, tuple) else x
+    return tuple(map(_hold, x)) if isinstance(x, tuple) else x
 
 
 def _differences(one: _Seen, other: _Seen) -> Iterator[str]:

@@ -16,11 +16,11 @@ from wengert.backends import backend_of
 from wengert.compiler.binding import MISS, Failed
 from wengert.compiler.calls import Arguments, Call, signature_of
 from wengert.compiler.capture.errors import CompileError, GraphError, TraceError, several
-from wengert.compiler.capture.lines import described, line_that_raised, raised_by_user
+from wengert.compiler.capture.lines import describe, line_that_raised, raised_by_user
 from wengert.compiler.capture.trace import PATIENCE
 from wengert.compiler.capture.traced import Traced, current
 from wengert.compiler.capture.traced_number import TracedNumber
-from wengert.compiler.changes import BEGUN, Before, BegunError, DrawError
+from wengert.compiler.changes import Before, BegunError, DrawError
 from wengert.compiler.checking import check
 from wengert.compiler.emission.exported import ExportedProgram
 from wengert.compiler.recording import record
@@ -124,7 +124,7 @@ class Compiled(Generic[P, R]):
                 answer = call(*args)
                 if answer is not MISS:
                     if type(answer) is Failed:
-                        return self._failed(answer.error, args, kwargs)  # type: ignore[no-any-return]
+                        return self._fail(answer.error, args, kwargs)  # type: ignore[no-any-return]
                     return answer  # type: ignore[no-any-return]
         return self._slow(args, kwargs)  # type: ignore[no-any-return]
 
@@ -150,14 +150,14 @@ class Compiled(Generic[P, R]):
 
     def __reduce__(self) -> Any:
         """Pickle and copy as its function: by its name in a module, or with its state."""
-        given, name = self._given(), self.report.name
+        given, name = self._original(), self.report.name
         home = getattr(given, "__module__", "__main__")
         found: Any = None if home == "__main__" else sys.modules.get(home)
         for part in name.split("."):
             found = getattr(found, part, None)
         return name if found is self else (Compiled, (given, self._options))
 
-    def _given(self) -> Any:
+    def _original(self) -> Any:
         """What was compiled: a module or a function."""
         return self._function if self._called is None else self._called
 
@@ -200,17 +200,17 @@ class Compiled(Generic[P, R]):
     def strictly(self) -> "Compiled[P, R]":
         """The same function without a limit on programs, unchecked, and without loops."""
         options = self._options._replace(size=sys.maxsize, torch_compile=False, loops=False)
-        return Compiled(self._given(), options._replace(strict=True, check=0))
+        return Compiled(self._original(), options._replace(strict=True, check=0))
 
-    def looked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Call, State]:
+    def look(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Call, State]:
         """Return a call's flattened arguments, and the state that the function leads to."""
         call = Call(args, kwargs, self._arguments)
-        return call, self._state(call.layout.given(call.leaves))
+        return call, self._state(call.layout.roots(call.leaves))
 
-    def recorded(self, args: tuple[Any, ...]) -> bool:
+    def record_call(self, args: tuple[Any, ...]) -> bool:
         """Record a call, which is not run; return whether it begins nothing that is kept."""
         with _lock:
-            call, state = self.looked(args, {})
+            call, state = self.look(args, {})
             try:
                 signature = signature_of(call.leaves, call.layout, state)
                 self._record(call, state, signature, "export", exports=True)
@@ -218,10 +218,10 @@ class Compiled(Generic[P, R]):
                 return False
             return True
 
-    def exported(self) -> ExportedProgram:
+    def export(self) -> ExportedProgram:
         """Return the program that ran last for export, with all state that it changes."""
         replay = self._last()
-        return replay.exported(self.report.name, self._state(replay.objects), unread=True)
+        return replay.export(self.report.name, self._state(replay.objects), unread=True)
 
     def _last(self) -> Replay:
         if not self._replays:
@@ -248,14 +248,14 @@ class Compiled(Generic[P, R]):
                 self.report.fell_back(reason)
                 return self.eagerly(*call.args, **call.kwargs)
             try:
-                answer = self._found(call)
+                answer = self._find(call)
             except TraceError as error:
                 if self._options.strict and not isinstance(error, GraphError):
                     raise
                 self._refuse(call, str(error))
                 return self.eagerly(*call.args, **call.kwargs)
         if type(answer) is Failed:
-            return self._failed(answer.error, call.args, call.kwargs)
+            return self._fail(answer.error, call.args, call.kwargs)
         return answer
 
     def _outside(self, call: Call) -> str:
@@ -265,14 +265,14 @@ class Compiled(Generic[P, R]):
         for leaf in call.leaves:
             array = leaf._array if isinstance(leaf, Tensor) else leaf
             if isinstance(array, Traced | TracedNumber):  # of a trace that has ended
-                raise array.trace.closed((array,))
+                raise array.trace.stale_error((array,))
             if isinstance(array, Lifted):
                 return f"the call is inside a transform ({type(array).__name__})"
         if maps.get():
             return "the call is inside vmap"
         return self._refused.get(call.kinds, "")
 
-    def _failed(self, error: Exception | None, args: Any, kwargs: Any) -> Any:
+    def _fail(self, error: Exception | None, args: Any, kwargs: Any) -> Any:
         """Run the function where its program has raised: it raises, too, or handles the error."""
         if error is not None and raised_by_user(error):  # by a signal's handler
             raise error
@@ -281,7 +281,7 @@ class Compiled(Generic[P, R]):
         with _turn():
             return self.eagerly(*args, **kwargs)
 
-    def _found(self, call: Call) -> Any:
+    def _find(self, call: Call) -> Any:
         """Run a call by a program that is found or recorded; one thread at a time does so."""
         for replay in list(self._replays):
             if call.layout == replay.layout:
@@ -289,11 +289,11 @@ class Compiled(Generic[P, R]):
                     answer = run(*call.leaves)
                     if answer is not MISS:
                         return answer
-        state = self._state(call.layout.given(call.leaves))
+        state = self._state(call.layout.roots(call.leaves))
         signature = signature_of(call.leaves, call.layout, state)
         for replay in list(self._replays):
             if signature == replay.signature:
-                run = self._checked if replay.left == 0 else self._bound
+                run = self._compare if replay.left == 0 else self._bind
                 answer = run(replay, call, state)
                 if answer is not MISS:
                     return answer
@@ -306,14 +306,14 @@ class Compiled(Generic[P, R]):
         self._arguments.typed |= "type" in self._names
         return state
 
-    def _bound(self, replay: Replay, call: Call, state: State) -> Any:
+    def _bind(self, replay: Replay, call: Call, state: State) -> Any:
         """Run a program, and bind it to the call's objects for later calls."""
         others = [run for run in self._calls if run not in replay.calls]
         run = replay.bind(call, state)
         self._calls = [*replay.calls, *others] if replay.layout.plain else others
         return run(*call.leaves)
 
-    def _checked(self, replay: Replay, call: Call, state: State) -> Any:
+    def _compare(self, replay: Replay, call: Call, state: State) -> Any:
         """Run a call by the program and by the function, and compare the two."""
         self._drop(replay)  # until the check has passed
         self._replays.append(replay)  # the check is due in the next call if this one fails
@@ -328,7 +328,7 @@ class Compiled(Generic[P, R]):
         if differences:
             self._replays.remove(replay)
             steps = replay.recording.program.instructions
-            scan = next((described(x.line) for x in steps if x.name == "scan" and x.line), "")
+            scan = next((describe(x.line) for x in steps if x.name == "scan" and x.line), "")
             why = (
                 f"the program of {self.report.name} differs from the function: "
                 f"{'; '.join(differences[:3])}. It computes with what was there when it was "
@@ -353,7 +353,7 @@ class Compiled(Generic[P, R]):
         try:
             if state.starting and not self._begun:
                 self._begun = True
-                raise BegunError(BEGUN)
+                raise BegunError
             trace = self._record(call, state, signature, why)
             if trace() is not None:
                 gc.collect()
@@ -367,8 +367,8 @@ class Compiled(Generic[P, R]):
                     "a Tensor or a number of the compiled function escapes into an object or a "
                     "closure, where a replay would not put it; return it"
                 )
-        except BegunError as error:
-            self.report.note(str(error))
+        except BegunError as why:
+            self.report.note(str(why) or "a call that begins what an optimizer keeps ran as it is")
         return self.eagerly(*call.args, **call.kwargs)
 
     def _refuse(self, call: Call, why: str) -> None:
@@ -409,8 +409,8 @@ class Compiled(Generic[P, R]):
                 "compiled function, return x.detach(), or call it in wg.no_grad()"
             )
         replay = Replay(found, signature, call.layout, self.report, self._options.torch_compile)
-        replay.given(call.leaves)
-        self.report.recorded(found, why, state.unseen)
+        replay.keep_objects(call.leaves)
+        self.report.add(found, why, state.unseen)
         if self._options.check == 0:
             replay.left = None
         self._replays.append(replay)

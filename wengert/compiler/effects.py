@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 from wengert.backends.references import held_elsewhere, holders
 from wengert.compiler.calls import kind_of
 from wengert.compiler.capture.errors import TraceError
-from wengert.compiler.capture.raw import RawArray, shared
+from wengert.compiler.capture.raw import RawArray, share_memory
 from wengert.compiler.capture.recorded import Effect, Ref
 from wengert.compiler.capture.traced import Traced, inner_array
 from wengert.compiler.capture.traced_number import TracedNumber
-from wengert.compiler.changes import changed
+from wengert.compiler.changes import change_error
 from wengert.compiler.state import NUMBERS, is_plain, same
 from wengert.func.trees import tree_flatten
 from wengert.tape.node import AccumulateGrad
@@ -67,7 +67,7 @@ def _of_tensors(call: "Call") -> Iterator[Effect]:
                 f"the gradient of {call.name(i)} requires grad (create_graph=True); a compiled "
                 "function returns such gradients, by wg.autograd.grad"
             )
-        yield Effect(Ref("grad", i), call.made(grad), new=True)
+        yield Effect(Ref("grad", i), call.result(grad), new=True)
 
 
 def _of_places(call: "Call") -> Iterator[Effect]:
@@ -81,7 +81,7 @@ def _of_places(call: "Call") -> Iterator[Effect]:
         if isinstance(now, Traced):
             if not call.is_input(first, now):
                 alike = kind_of(now.inner) == kind_of(inner_array(call.before[first]))
-                yield Effect(ref, call.made(now), alike=alike)
+                yield Effect(ref, call.result(now), alike=alike)
         elif isinstance(now, TracedNumber):
             if not call.is_input(first, now):
                 yield Effect(ref, call.output(now))
@@ -89,10 +89,10 @@ def _of_places(call: "Call") -> Iterator[Effect]:
             # A change even if it equals the old number: comparisons of numbers chose it.
             yield Effect(ref, call.output(now))
         else:
-            raise changed(place.name, call.before[first], now)
+            raise change_error(place.name, call.before[first], now)
 
 
-def _moved(call: "Call", ref: Ref, name: str, now: Tensor) -> Effect:
+def _move(call: "Call", ref: Ref, name: str, now: Tensor) -> Effect:
     """The effect that there is another Tensor at a place."""
     if id(now) in call.known:
         return Effect(ref, call.output(now._array), tensor=call.known[id(now)])
@@ -104,7 +104,7 @@ def _moved(call: "Call", ref: Ref, name: str, now: Tensor) -> Effect:
             f"{name} keeps a Tensor with the graph of what it was computed from, into which a "
             "later call would run; detach it"
         )
-    return Effect(ref, call.made(now), new=True)
+    return Effect(ref, call.result(now), new=True)
 
 
 def _of_spots(call: "Call") -> Iterator[Effect]:
@@ -116,13 +116,13 @@ def _of_spots(call: "Call") -> Iterator[Effect]:
         parts: list[Effect] = []
         for name, old, new in _leaves(place.name, held, inside, now):
             if isinstance(new, Tensor) and isinstance(old, Tensor):
-                parts.append(_moved(call, Ref("part", k), name, new))
+                parts.append(_move(call, Ref("part", k), name, new))
             elif _is_number(old, new) or (is_plain(old) and is_plain(new) and same(old, new)):
                 parts.append(Effect(Ref("part", k), call.output(new)))
             elif old is new:
                 parts.append(Effect(Ref("part", k), None))
             else:
-                raise changed(name, old, new)
+                raise change_error(name, old, new)
         yield Effect(Ref("spot", k), None, parts=tuple(parts))
 
 
@@ -138,7 +138,7 @@ def _leaves(name: str, old: Any, inside: Any, new: Any) -> Iterator[tuple[str, A
         return
     more = getattr(old, "__dict__", None) or getattr(new, "__dict__", None)
     if type(old) is not type(new) or len(old) != len(new) or more:
-        raise changed(name, old, new)
+        raise change_error(name, old, new)
     for i, (a, b, c) in enumerate(zip(old, inside, new, strict=True)):
         yield from _leaves(f"{name}[{i}]", a, b, c)
 
@@ -160,7 +160,7 @@ def check_arguments(call: "Call") -> None:
         )
     for name, leaf, given_ in zip(names, leaves, call.leaves, strict=True):
         if leaf is not given_:
-            raise changed(f"{name} among its arguments", given_, leaf)
+            raise change_error(f"{name} among its arguments", given_, leaf)
 
 
 def check_found(call: "Call", leaves: Sequence[Any]) -> None:
@@ -185,7 +185,7 @@ def check_memory(call: "Call") -> None:
     for x in made:
         others = [y for y in raw if y is not x] if type(x) is RawArray else raw
         for other in (*call._raws.values(), *others):
-            if shared(x.inner, other.inner):
+            if share_memory(x.inner, other.inner):
                 raise TraceError(
                     "what the compiled function returns or keeps shares memory with "
                     f"{other.value.name or 'another raw array'}, which a replay would copy; "

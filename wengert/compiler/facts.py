@@ -81,7 +81,7 @@ def in_order(step: Instruction, known: Any) -> Any:
     return x
 
 
-def permuted(step: Instruction, known: Any) -> Any:
+def permute(step: Instruction, known: Any) -> Any:
     """A permutation that moves no axis, or that undoes the permutation before it."""
 
     def axes(one: Instruction) -> list[int]:
@@ -98,7 +98,7 @@ def permuted(step: Instruction, known: Any) -> Any:
     return before.operands[0] if [first[i] for i in own] == unchanged else None
 
 
-def _each(names: str, facts: Facts) -> dict[str, Facts]:
+def _table(names: str, facts: Facts) -> dict[str, Facts]:
     return dict.fromkeys(names.split(), facts)
 
 
@@ -125,15 +125,15 @@ FACTS: Final[dict[str, Facts]] = {
     "bitwise_invert": Facts(symbol="~"),
     "bitwise_left_shift": Facts(symbol="<<"),
     "bitwise_right_shift": Facts(symbol=">>"),
-    **_each("astype broadcast_to", Facts(same_elements)),
+    **_table("astype broadcast_to", Facts(same_elements)),
     "matrix_transpose": Facts(involution, moves=True),
-    "permute_dims": Facts(permuted, moves=True),
-    **_each("expand_dims squeeze reshape", Facts(in_order, moves=True)),
-    **_each("flip roll sliding_windows", Facts(moves=True)),
-    **_each("take take_along_axis", Facts(raises=("indices",), moves=True)),
+    "permute_dims": Facts(permute, moves=True),
+    **_table("expand_dims squeeze reshape", Facts(in_order, moves=True)),
+    **_table("flip roll sliding_windows", Facts(moves=True)),
+    **_table("take take_along_axis", Facts(raises=("indices",), moves=True)),
     "getitem": Facts(raises=("indices",), dynamic="masks", moves=True),
-    **_each("scatter_add setitem", Facts(raises=("indices",))),
-    **_each("nonzero unique_all unique_counts unique_inverse unique_values", Facts(dynamic=True)),
+    **_table("scatter_add setitem", Facts(raises=("indices",))),
+    **_table("nonzero unique_all unique_counts unique_inverse unique_values", Facts(dynamic=True)),
     **{
         f"linalg.{name}": Facts(raises=("x",))
         for name in ("cholesky", "eig", "eigh", "eigvalsh", "inv", "pinv", "svd", "svdvals")

@@ -13,10 +13,10 @@ __all__ = [
     "Carrier",
     "ExchangeError",
     "apart",
+    "carrier_for",
     "connect",
-    "connected",
+    "connection",
     "exchange",
-    "known",
 ]
 
 
@@ -51,7 +51,7 @@ class Carrier:
     def carry(self, xp: Any, name: str, x: Any, how: Mapping[str, Any]) -> Any:
         """Run a collective on a raw array."""
         self.number += 1
-        return replicated(xp, name, x, how, self)
+        return replicate(xp, name, x, how, self)
 
     def texts(self, what: str, text: str) -> list[str]:
         """The texts that all processes give, by rank; ``what`` says what for."""
@@ -71,12 +71,12 @@ def connect(carrier: Carrier | None) -> None:
     _carrier = carrier
 
 
-def connected() -> Carrier | None:
+def connection() -> Carrier | None:
     """The carrier; None if there is none yet."""
     return _carrier
 
 
-def known(what: str) -> Carrier:
+def carrier_for(what: str) -> Carrier:
     """The carrier, for what needs one; raise if there is none yet."""
     if _carrier is None:
         raise RuntimeError(f"{what} needs to know the processes: call wengert.distributed.init()")
@@ -85,11 +85,11 @@ def known(what: str) -> Carrier:
 
 def exchange(xp: Any, name: str, x: Any, **how: Any) -> Any:
     """Run a collective on a raw array: the kernel of its primitive."""
-    carry = follower.get() or known(name).carry
+    carry = follower.get() or carrier_for(name).carry
     return carry(xp, name, x, how)
 
 
-def replicated(xp: Any, name: str, x: Any, how: Mapping[str, Any], carrier: Carrier) -> Any:
+def replicate(xp: Any, name: str, x: Any, how: Mapping[str, Any], carrier: Carrier) -> Any:
     """What a collective gives where all processes hold the same array, in new memory."""
     size = carrier.size
     if name == "all_gather":
@@ -112,7 +112,7 @@ def apart() -> Iterator[None]:
     Collectives then answer as if all processes held the same array. Only shapes, dtypes and what is
     computed twice may depend on that.
     """
-    token = follower.set(lambda xp, name, x, how: replicated(xp, name, x, how, known(name)))
+    token = follower.set(lambda xp, name, x, how: replicate(xp, name, x, how, carrier_for(name)))
     try:
         yield
     finally:

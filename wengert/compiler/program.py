@@ -15,7 +15,7 @@ __all__ = [
     "Program",
     "Value",
     "is_literal",
-    "mapped",
+    "map_parts",
     "order_of",
     "substitute",
     "values_in",
@@ -125,7 +125,7 @@ class Instruction:
         (result,) = self.results
         return result
 
-    def parts(self, answer: Any) -> tuple[Any, ...]:
+    def results_of(self, answer: Any) -> tuple[Any, ...]:
         """The function's return value as a tuple of results."""
         if not self.several:
             return (answer,)
@@ -136,9 +136,9 @@ class Instruction:
         operands = substitute(self.operands, known)
         parameters = {name: substitute(x, known) for name, x in self.parameters.items()}
         function = placed_by(operands, self.function)
-        return self.parts(function(*operands, **parameters))
+        return self.results_of(function(*operands, **parameters))
 
-    def used(self) -> tuple[Value, ...]:
+    def uses(self) -> tuple[Value, ...]:
         """The values among the operands, in order, with repetitions."""
         if self._used is None:
             found: list[Value] = []
@@ -153,7 +153,7 @@ class Instruction:
 
     def with_values(self, values: Mapping[Value, Any]) -> "Instruction":
         """The same call with the values that ``values`` maps replaced."""
-        if values.keys().isdisjoint(self.used()):
+        if values.keys().isdisjoint(self.uses()):
             return self
         operands = tuple([substitute(x, values) for x in self.operands])
         parameters = self.parameters
@@ -205,7 +205,7 @@ class Program:
 
     def uses(self) -> Counter[Value]:
         """How often instructions use each value."""
-        return Counter(value for step in self.instructions for value in step.used())
+        return Counter(value for step in self.instructions for value in step.uses())
 
 
 def values_in(x: Any) -> Iterator[Value]:
@@ -229,13 +229,13 @@ def is_literal(x: Any) -> bool:
     return True
 
 
-def mapped(function: Callable[[Any], Any], x: Any) -> Any:
+def map_parts(function: Callable[[Any], Any], x: Any) -> Any:
     """An operand with a function applied to each part that is no sequence or dict."""
     if isinstance(x, tuple | list):
-        parts = [mapped(function, part) for part in x]
+        parts = [map_parts(function, part) for part in x]
         return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
     if isinstance(x, dict):
-        return {key: mapped(function, part) for key, part in x.items()}
+        return {key: map_parts(function, part) for key, part in x.items()}
     return function(x)
 
 
@@ -246,4 +246,4 @@ def substitute(x: Any, values: Mapping[Value, Any]) -> Any:
         return values.get(x, x)
     if kind in _SCALARS or is_literal(x):
         return x
-    return mapped(lambda part: values.get(part, part) if isinstance(part, Value) else part, x)
+    return map_parts(lambda part: values.get(part, part) if isinstance(part, Value) else part, x)

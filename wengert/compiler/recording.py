@@ -143,7 +143,7 @@ class Call:
         self.outputs.append(x)
         return len(self.outputs) - 1
 
-    def made(self, x: Any) -> int:
+    def result(self, x: Any) -> int:
         """Add the array of a new Tensor, or a new raw array, to the outputs once."""
         if id(x) not in self._made:
             array = x._array if isinstance(x, Tensor) else x
@@ -178,7 +178,7 @@ def record(
     """
     call = Call(function, state, layout, leaves, loops)
     try:
-        return _recorded(call), weakref.ref(call.trace)
+        return _record(call), weakref.ref(call.trace)
     except Exception as error:
         if not any(isinstance(x, UnrollError) for x in call.trace.refused):
             if call.trace.refused and not isinstance(error, TraceError):
@@ -190,7 +190,7 @@ def record(
     return record(function, state, layout, leaves, loops=False)
 
 
-def _recorded(call: Call) -> Recording:
+def _record(call: Call) -> Recording:
     trace = call.trace
     with trace.running(), apart():
         call.enter()
@@ -249,7 +249,7 @@ def _leaf(call: Call, leaf: Any, objects: dict[int, int]) -> tuple[str, Any]:
             if leaf is held.grad and leaf is held.tensor._grad:
                 return "same", Ref("grad", i)
         traced, array = isinstance(leaf._array, Traced), leaf._array
-        output = call.made(leaf) if traced else call.output(call.trace.constant(array))
+        output = call.result(leaf) if traced else call.output(call.trace.constant(array))
         if leaf._node is not None:
             call.tracked[output] = leaf._node
         return "tensor", output
@@ -257,11 +257,11 @@ def _leaf(call: Call, leaf: Any, objects: dict[int, int]) -> tuple[str, Any]:
         for ref, value in call.inputs.items():
             if value is leaf.value:
                 return "given", ref
-        return "array", call.made(leaf)
+        return "array", call.result(leaf)
     if isinstance(leaf, TracedNumber):
         return "number", call.output(leaf)
     if is_array(leaf):
-        return "array", call.made(leaf)
+        return "array", call.result(leaf)
     if id(leaf) in objects:
         return "object", objects[id(leaf)]
     if is_plain(leaf):

@@ -9,7 +9,7 @@ from typing import Any
 from wengert.backends import generators
 from wengert.compiler.binding import MISS, Binding
 from wengert.compiler.calls import Call, Layout
-from wengert.compiler.capture.lines import described
+from wengert.compiler.capture.lines import describe
 from wengert.compiler.capture.recorded import Recording
 from wengert.compiler.capture.trace import is_draw
 from wengert.compiler.emission.emit import Emitted, emit
@@ -84,19 +84,19 @@ class Replay:
         }
 
     @cached_property
-    def emitted(self) -> Emitted:
+    def emission(self) -> Emitted:
         """The program as calls of the library."""
         return emit(self.program, self.recording.backend)
 
     @property
     def source(self) -> str:
         """The program as Python source."""
-        return self.emitted.source
+        return self.emission.source
 
     @cached_property
     def _function(self) -> Function:
         """The program as its library runs it."""
-        function, backend = self.emitted.function, self.recording.backend
+        function, backend = self.emission.function, self.recording.backend
         made = finish(self.program, function, backend, self._report, self._torch_compile)
         draws = any(is_draw(step.name) for step in self.whole.instructions)
         return _undone(made) if draws else made
@@ -106,7 +106,7 @@ class Replay:
         self._check(name, state)
         save(path, name, self.whole, self.recording, state, self.layout.names)
 
-    def exported(self, name: str, state: State, *, unread: bool) -> ExportedProgram:
+    def export(self, name: str, state: State, *, unread: bool) -> ExportedProgram:
         """Return the program, as it was recorded, for export."""
         found, names = self.recording, self.layout.names
         return exported_program(name, found.program, found, state, names, unread=unread)
@@ -121,39 +121,39 @@ class Replay:
         """How a call with this signature differs that needs another program."""
         steps = self.recording.decided.program.instructions
         line = steps[-1].line if steps else None  # of the last comparison
-        where = f"{described(line)}: " if line else ""
+        where = f"{describe(line)}: " if line else ""
         what = self.recording.fixed or "a number that decides the program"
         return f"{where}{what} has changed, and its value belongs to the program"
 
-    def given(self, leaves: Sequence[Any]) -> None:
+    def keep_objects(self, leaves: Sequence[Any]) -> None:
         """Keep the arguments that hold state."""
-        self.objects = [(name, x) for name, x in self.layout.given(leaves) if leads_on(x)]
+        self.objects = [(name, x) for name, x in self.layout.roots(leaves) if leads_on(x)]
 
     def bind(self, call: Call, state: State) -> Callable[..., Any]:
         """Bind the program to a state for the next calls."""
-        self.given(call.leaves)
+        self.keep_objects(call.leaves)
         self.used = _now()
-        run = self._bound(call.leaves, state, self._function)
-        run = run if self.left is None else self._counted(run)
+        run = self._bind(call.leaves, state, self._function)
+        run = run if self.left is None else self._count(run)
         self.calls = [run, *self.calls[:1]]
         return run
 
-    def tried(self, call: Call, state: State) -> Any:
+    def run_plainly(self, call: Call, state: State) -> Any:
         """Run the program by plain calls, for a check."""
-        self.given(call.leaves)
+        self.keep_objects(call.leaves)
         self.used = _now()
-        function = self._function if self.buffered else self.emitted.function
-        return self._bound(call.leaves, state, function)(*call.leaves)
+        function = self._function if self.buffered else self.emission.function
+        return self._bind(call.leaves, state, function)(*call.leaves)
 
-    def _bound(self, leaves: Sequence[Any], state: State, step: Function) -> Callable[..., Any]:
+    def _bind(self, leaves: Sequence[Any], state: State, step: Function) -> Callable[..., Any]:
         alone = len(self.program.inputs) > len(self.recording.refs)
         made = Binding(self.recording, self.signature, step, self._running, alone=alone)
         return made.function(state, leaves)
 
-    def _counted(self, call: Callable[..., Any]) -> Callable[..., Any]:
+    def _count(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """A call that returns `MISS` when the next check is due."""
 
-        def counted(*leaves: Any) -> Any:
+        def count_call(*leaves: Any) -> Any:
             if not self.left:
                 return MISS
             answer = call(*leaves)
@@ -161,7 +161,7 @@ class Replay:
                 self.left -= 1
             return answer
 
-        return counted
+        return count_call
 
 
 def _undone(function: Function) -> Function:

@@ -24,7 +24,7 @@ class Report:
         self.notes: list[str] = []
         self._fallbacks: Counter[str] = Counter()
 
-    def recorded(self, recording: Any, why: str, unseen: Sequence[str]) -> None:
+    def add(self, recording: Any, why: str, unseen: Sequence[str]) -> None:
         """Count a recording; ``unseen`` is what the walk has not looked into."""
         self.recordings += 1
         self.reasons.append(f"{why}: {several(len(recording.program.instructions), 'instruction')}")
@@ -58,7 +58,7 @@ def difference(before: dict[str, Any], now: dict[str, Any]) -> str:
     """The first difference of two signatures, of those that can be described; "" if none."""
     old, new = _entries(before), _entries(now)
     changed = [x for x in {**new, **old} if old.get(x, Missing) != new.get(x, Missing)]
-    changed.sort(key=lambda x: not _described(new.get(x, Missing)))
+    changed.sort(key=lambda x: not _describe(new.get(x, Missing)))
     if changed:
         return _change(changed[0], *[each.get(changed[0], Missing) for each in (old, new)])
     same = before["the state"] == now["the state"]
@@ -80,7 +80,7 @@ def _entries(signature: dict[str, Any]) -> dict[str, Any]:
 
 
 def _change(what: str, before: Any, now: Any) -> str:
-    old, new = _described(before), _described(now)
+    old, new = _describe(before), _describe(now)
     if old == new or not (old and new):
         return f"{what} has changed"
     return f"{what} was {old} and is {new} now"
@@ -91,7 +91,7 @@ def _name(dtype: Any) -> str:
     return str(dtype).rpartition(".")[2]
 
 
-def _described(value: Any) -> str:
+def _describe(value: Any) -> str:
     """A fact or a kind in words; "" if it would say nothing to users."""
     match value:
         case type():

@@ -291,7 +291,7 @@ class _Walk:
                 if self.every:  # also by a name that the code computes
                     named = {key for key in vars(x) if not key.startswith("__")}
                     self.state.sizes.append((vars(x), [*vars(x)], name))
-                self.named(vars(x), name + ".", {*named, "__getattr__"})
+                self.visit_globals(vars(x), name + ".", {*named, "__getattr__"})
         elif isinstance(x, type):
             self.fact(name, Identity(x))
             self.cls(x, name)
@@ -301,9 +301,9 @@ class _Walk:
         elif isinstance(x, GENERATORS):
             self.fact(name, Identity(kind))
             self.state.randoms.append((name, x))
-        elif hasattr(kind, "_given"):  # a compiled function
+        elif hasattr(kind, "_original"):  # a compiled function
             self.fact(name, Identity(kind))
-            self.visit(x._given(), None, f"{name}.function")
+            self.visit(x._original(), None, f"{name}.function")
         elif isinstance(x, types.BuiltinMethodType | types.MethodWrapperType) and not isinstance(
             x.__self__, types.ModuleType | type(None)
         ):
@@ -345,7 +345,7 @@ class _Walk:
             names, space = _names(code), x.__globals__
             self.names.update(names)
             self.state.held.append((Place(x, "__code__", f"{name}.__code__", "attr"), code))
-            self.named(space, "", names)
+            self.visit_globals(space, "", names)
             for key in _operands(code, "LOAD_GLOBAL") - space.keys() - vars(builtins).keys():
                 self.state.held.append((Place(space, key, key), Missing))
             package = str(space.get("__package__") or "").split(".")
@@ -367,7 +367,7 @@ class _Walk:
             self.visit(space["__wrapped__"], None, name)
         self.state.sizes.append((space, [*space], name))
 
-    def named(self, space: dict[str, Any], prefix: str, names: Iterable[str]) -> None:
+    def visit_globals(self, space: dict[str, Any], prefix: str, names: Iterable[str]) -> None:
         """Visit the globals of some names."""
         for key in sorted(names):
             if key in space:
@@ -430,7 +430,7 @@ class _Walk:
                 called |= key in self.names or key == "_member_map_"  # of an enum, by value
                 if not called or key in _SKIPPED:
                     continue
-                if isinstance(x, _READERS) or (key in _OF_DATACLASSES and _generated(x)):
+                if isinstance(x, _READERS) or (key in _OF_DATACLASSES and _is_generated(x)):
                     continue
                 attr = isinstance(x, Tensor | tuple) or is_array(x)  # may be replaced
                 holder, how = (base, "attr") if attr else (space, "item")
@@ -504,7 +504,7 @@ _OF_DATACLASSES = frozenset({"__eq__", "__hash__", "__setattr__", "__delattr__"}
 _SKIPPED = frozenset({"__repr__", "__annotate_func__", "__dict__", "__weakref__", PROGRAMS})
 
 
-def _generated(x: Any) -> bool:
+def _is_generated(x: Any) -> bool:
     """Whether this is no function that a user has written, as `dataclass` makes them."""
     x = getattr(x, "__wrapped__", x)
     return type(x) is not types.FunctionType or x.__code__.co_filename == "<string>"

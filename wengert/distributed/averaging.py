@@ -51,8 +51,8 @@ def average(model: Module | Iterable[Tensor], weight: Any = 1) -> None:
     for name, x in named:
         if x._grad is None and not empty:
             raise ValueError(
-                f"average: {name} has no gradient on rank {messages.known('average').rank}. Call "
-                "backward first, and requires_grad_(False) for what the loss does not depend on"
+                f"average: {name} has no gradient on rank {messages.carrier_for('average').rank}. "
+                "Call backward, and requires_grad_(False) for what the loss does not depend on"
             )
     parameters = [x for _, x in named]
     for dtype in dict.fromkeys(x.dtype for x in parameters):

@@ -69,7 +69,7 @@ def all_reduce(x: Any, /, op: Literal["sum", "mean", "max", "min"] = "sum") -> T
     >>> x.grad
     tensor([2., 2.])
     """
-    messages.known("all_reduce")
+    messages.carrier_for("all_reduce")
     dtype = _dtype("all_reduce", x)
     if op in ("max", "min"):
         every = all_gather(ops.expand_dims(x, axis=0))
@@ -96,7 +96,7 @@ def all_gather(x: Any, /) -> Tensor:
     >>> wd.all_gather(wg.ones(2)).shape  # of all processes, here one
     (2,)
     """
-    messages.known("all_gather")
+    messages.carrier_for("all_gather")
     _length("all_gather", x)
     return _all_gather(x)  # type: ignore[no-any-return]
 
@@ -117,7 +117,7 @@ def reduce_scatter(x: Any, /) -> Tensor:
     >>> wd.reduce_scatter(wg.ones((1, 2))).shape
     (1, 2)
     """
-    size, length = messages.known("reduce_scatter").size, _length("reduce_scatter", x)
+    size, length = messages.carrier_for("reduce_scatter").size, _length("reduce_scatter", x)
     _dtype("reduce_scatter", x)
     if length % size:
         raise ValueError(f"reduce_scatter: {length} rows can't be divided by {size} processes")
@@ -183,7 +183,7 @@ def _length(name: str, x: Any) -> int:
 
 
 def _root(name: str, root: int) -> int:
-    size = messages.known(name).size
+    size = messages.carrier_for(name).size
     if type(root) is not int or not 0 <= root < size:
         raise ValueError(f"{name}: root is a rank from 0 to {size - 1}, and not {root!r}")
     return root

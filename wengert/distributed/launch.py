@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from wengert.backends.backend import importing
-from wengert.compiler.messages import Carrier, connect, connected
+from wengert.compiler.messages import Carrier, connect, connection
 from wengert.distributed.carriers import SOON, Connected, join_error
 
 __all__ = ["join"]
@@ -27,7 +27,7 @@ _LIBRARIES: Final = {"mpiexec": ("mpi", "mpi4py", "mpi"), "torchrun": ("gloo", "
 
 def join(timeout: float) -> Carrier:
     """The carrier of this program's processes, made if there is none yet."""
-    found = connected()
+    found = connection()
     if found is None:
         found = _find_carrier(timeout)
         connect(found)

@@ -56,7 +56,7 @@ def replicate(model: M, *optimizers: Optimizer) -> M:
         for j, group in enumerate(optimizer.param_groups):
             settings = {f"{kind}, group {j}, {key}": value for key, value in group.items()}
             own |= {key: _setting(value) for key, value in settings.items()}
-    texts = messages.known("replicate").texts("replicate", json.dumps(own))
+    texts = messages.carrier_for("replicate").texts("replicate", json.dumps(own))
     for name, found in _differences([json.loads(each) for each in texts]).items():
         ranks = "; ".join(f"rank {rank}: {what}" for rank, what in enumerate(found))
         raise ValueError(
@@ -103,7 +103,7 @@ def shard(batches: Iterable[T]) -> Iterator[T]:
     >>> list(wd.shard([wg.ones((4, 2)), wg.ones((4, 2))]))[0].shape
     (4, 2)
     """
-    carrier = messages.known("shard")
+    carrier = messages.carrier_for("shard")
     count = 0
     for batch in batches:
         shapes = [getattr(x, "shape", ()) for x in tree_leaves(batch)]
@@ -155,7 +155,7 @@ def save(path: str | PathLike[str], /, **states: Any) -> None:
     ...     wd.load(f"{folder}/run.safetensors", model=model, generator=True)
     {'epoch': 3}
     """
-    carrier = messages.known("save")
+    carrier = messages.carrier_for("save")
     holders = {key: holder_of(key, value) for key, value in states.items()}
     own = {key: holder.get() for key, holder in holders.items() if holder and holder.random}
     arrays: dict[str, Any] = {}
@@ -202,7 +202,7 @@ def load(path: str | PathLike[str], /, **objects: Any) -> dict[str, Any]:
     ...     wd.load(f"{folder}/run.safetensors", optimizer=optimizer)
     {'epoch': 3}
     """
-    carrier, failed = messages.known("load"), None
+    carrier, failed = messages.carrier_for("load"), None
     try:
         with Path(path).open("rb") as file:
             text = f"{file_digest(file, 'blake2b').hexdigest()} {sorted(objects)}"

@@ -15,7 +15,7 @@ from wengert.backends import backend_of
 from wengert.backends.backend import importing
 from wengert.compiler import making
 from wengert.compiler.calls import Call
-from wengert.compiler.capture.lines import described
+from wengert.compiler.capture.lines import describe
 from wengert.compiler.compiled import Compiled
 from wengert.compiler.emission.exported import ExportedProgram, present
 from wengert.compiler.program import Value
@@ -120,14 +120,14 @@ def onnx(
     )
     args = example_inputs if isinstance(example_inputs, tuple) else (example_inputs,)
     strict = compiled.strictly()
-    call, state = strict.looked(args, {})
+    call, state = strict.look(args, {})
     axes = _axes(call, batch_axes)
     if any(type(n) is not int or n < 0 for n in check_sizes):
         raise ValueError(f"check_sizes are integers from 0 on, not {check_sizes!r}")
     sizes = choose(_lengths(call.leaves, state)) if axes else [0]
     given = [resize(call.leaves, axes, size) if axes else call.leaves for size in sizes]
     parts = [record(strict, call, state, leaves) for leaves in given]
-    _, state = strict.looked(args, {})  # with the numbers that the function changes
+    _, state = strict.look(args, {})  # with the numbers that the function changes
     part, shapes = common(parts, sizes)
     name = compiled.report.name
     model = _Model(tools, part, shapes, state, call, axes, function=name, constants=constants)
@@ -292,7 +292,7 @@ def _constants(part: ExportedProgram) -> set[int]:
     sources: dict[Value, set[int]] = {value: {i} for value, i in at.items()}
     comparisons: dict[Value, Any] = {}
     for step in decided.program.instructions:
-        sources[step.result] = set().union(*[sources[x] for x in step.used()])
+        sources[step.result] = set().union(*[sources[x] for x in step.uses()])
         comparisons[step.result] = step
     # A root's guard x >= 0 is dropped: Python's root would be complex, and ONNX's is NaN.
     roots = {step.operands[0] for step in part.program.instructions if step.name == "number.pow"}
@@ -304,7 +304,7 @@ def _constants(part: ExportedProgram) -> set[int]:
         changed = sources[output].intersection(part.updates)
         if changed:
             name = part.program.inputs[min(changed)].name
-            where = f"{described(step.line)}: " if step.line else ""
+            where = f"{describe(step.line)}: " if step.line else ""
             raise ExportError(
                 f"{where}the function decides by {name}, which it changes; a model does the same "
                 "in each call"
@@ -354,7 +354,7 @@ def _runs(
         length = next(array_in(call.leaves[i]).shape[axis] for i, axis in axes.items())
         sizes = [length, *sorted({*check_sizes} - {length}, reverse=True)]
     runs: Runs = {}
-    _, reached = compiled.looked(*call.layout.structure.unflatten(call.leaves))
+    _, reached = compiled.look(*call.layout.structure.unflatten(call.leaves))
     with preserving(reached, call.leaves):
         for n in sizes:
             leaves = resize(call.leaves, axes, n) if axes else call.leaves
@@ -374,7 +374,7 @@ def _runs(
                 if n < length:
                     break
                 raise
-            _, now = compiled.looked(args, kwargs)
+            _, now = compiled.look(args, kwargs)
             answer += [present(part.refs[i], now) for i in part.updates]
             runs[n] = feeds, {name: _host(answer[i]) for name, i in model.outputs.items()}
     return runs

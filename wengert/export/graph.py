@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from wengert.backends import dtype_of
-from wengert.compiler.capture.lines import described
+from wengert.compiler.capture.lines import describe
 from wengert.compiler.capture.trace import is_draw, is_exchange
 from wengert.compiler.program import Instruction, Program, Value
 from wengert.export.errors import ExportError
@@ -68,7 +68,7 @@ class Graph:
                 raise
             except Exception as error:
                 raise self._error(step, f"{type(error).__name__}: {error}") from error
-            parts = step.parts(answer)
+            parts = step.results_of(answer)
             for value, x in zip(step.results, parts, strict=True):
                 self.known[value] = self._conforming(step, value, x)
         return tuple([self._output(x) for x in self.program.outputs])
@@ -79,7 +79,7 @@ class Graph:
         return self.ndx.asarray(x, dtype=self.dtype(type(x))) if type(x) in NUMBERS else x
 
     def _error(self, step: Instruction, why: str) -> ExportError:
-        where = "" if step.line is None else f"{described(step.line)}: "
+        where = "" if step.line is None else f"{describe(step.line)}: "
         return ExportError(f"{where}{step.name} has no form in ONNX here ({why})")
 
     def _conforming(self, step: Instruction, value: Value, x: Any) -> Any:

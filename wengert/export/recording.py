@@ -106,7 +106,7 @@ def record(
         moved = _move(state, leaves, backend)
         args, _ = call.layout.structure.unflatten(moved)
         try:
-            ready = strict.recorded(args)
+            ready = strict.record_call(args)
         except TypeError as error:
             _, lacks, dtype = str(error).partition("array_api_strict has no data type ")
             if not lacks:
@@ -117,7 +117,7 @@ def record(
                 f"{strict.report.name} makes state in its first call, such as gradients, or what "
                 "an optimizer keeps: call it once before you export it"
             )
-        return strict.exported()
+        return strict.export()
 
 
 def _no_such(dtype: str, where: str = "") -> TypeError:
@@ -127,7 +127,7 @@ def _no_such(dtype: str, where: str = "") -> TypeError:
 def _move(state: State, leaves: Sequence[Any], backend: Backend) -> list[Any]:
     """Move a state to a library, and return the leaves moved there."""
 
-    def moved(array: Any) -> Any:
+    def transfer(array: Any) -> Any:
         dtype = dtype_of(array.dtype)
         if not hasattr(backend.xp, dtype.name):
             raise _no_such(dtype.name)
@@ -141,8 +141,8 @@ def _move(state: State, leaves: Sequence[Any], backend: Backend) -> list[Any]:
                 "of what is exported: detach it, or compute it inside"
             )
         grad = tensor._grad
-        replace(tensor, moved(tensor._array))
-        tensor._grad = None if grad is None else Tensor(moved(grad._array))
+        replace(tensor, transfer(tensor._array))
+        tensor._grad = None if grad is None else Tensor(transfer(grad._array))
     for place in state.arrays:
-        place.set(moved(place.get()))
-    return [moved(x) if is_array(x) else x for x in leaves]
+        place.set(transfer(place.get()))
+    return [transfer(x) if is_array(x) else x for x in leaves]

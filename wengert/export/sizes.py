@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert.compiler.capture.lines import described
+from wengert.compiler.capture.lines import describe
 from wengert.compiler.emission.exported import ExportedProgram
 from wengert.compiler.program import Instruction, Line, Value
 from wengert.export.errors import ExportError
@@ -64,13 +64,13 @@ def common(
         step = steps[0]
         if any((x.name, x.several) != (step.name, step.several) for x in steps):
             raise _differ("which operation runs", step.line)
-        operands = matched.joined([x.operands for x in steps], step.line)
-        parameters = matched.joined([dict(x.parameters) for x in steps], step.line)
+        operands = matched.join([x.operands for x in steps], step.line)
+        parameters = matched.join([dict(x.parameters) for x in steps], step.line)
         matched.same([x.results for x in steps], step.line)
         made.append(replace(step, operands=operands, parameters=parameters))
     if any(len(program.instructions) != len(made) for program in programs):
         raise _differ("the number of operations", made[-1].line if made else None)
-    outputs = matched.joined([program.outputs for program in programs], None)
+    outputs = matched.join([program.outputs for program in programs], None)
     steps = (*matched.filled, *made)
     constants = {x: array for x, array in programs[0].constants.items() if x in matched.known}
     for step in matched.filled:
@@ -105,7 +105,7 @@ class _Matched:
         lengths = zip(*[x.shape or () for x in values], strict=True)
         self.shapes[values[0]] = tuple([n[0] if len(set(n)) == 1 else None for n in lengths])
 
-    def joined(self, given: Sequence[Any], line: Line | None) -> Any:
+    def join(self, given: Sequence[Any], line: Line | None) -> Any:
         """Return one operand for the corresponding operands of the programs."""
         x = given[0]
         if len({_form(y) for y in given}) > 1:
@@ -113,12 +113,12 @@ class _Matched:
         if isinstance(x, Value):
             return self._value(tuple(given), line)
         if isinstance(x, tuple | list):
-            return type(x)([self.joined(each, line) for each in zip(*given, strict=True)])
+            return type(x)([self.join(each, line) for each in zip(*given, strict=True)])
         if isinstance(x, dict):
-            return {key: self.joined([y[key] for y in given], line) for key in x}
+            return {key: self.join([y[key] for y in given], line) for key in x}
         if isinstance(x, slice):
             ends = [(y.start, y.stop, y.step) for y in given]
-            return slice(*self.joined(ends, line))
+            return slice(*self.join(ends, line))
         if all(y == x or (y != y and x != x) for y in given):
             return x
         made = _formula(given, self.sizes) if type(x) in (int, float) else None
@@ -142,7 +142,7 @@ class _Matched:
         """A call that makes a constant filled with one number."""
         if not all(x.size and _equal([x, np.full_like(x, x.flat[0])]) for x in arrays):
             raise _differ("an array that does not come from the arguments", line)
-        shape, number = self.joined([(x.shape, x.flat[0].item()) for x in arrays], line)
+        shape, number = self.join([(x.shape, x.flat[0].item()) for x in arrays], line)
         return Instruction("full", np.full, (shape, number), {}, values[:1], line=line)
 
 
@@ -215,7 +215,7 @@ def _line(numbers: Sequence[float], sizes: Sequence[int]) -> tuple[float, float]
 
 def _differ(what: str, line: Line | None) -> ExportError:
     """The error for a dependence on the batch size without a formula."""
-    where = "" if line is None else f"{described(line)}: "
+    where = "" if line is None else f"{describe(line)}: "
     return ExportError(
         f"{where}{what} depends on the batch size in a way that no formula is known for; give "
         "batch_axes=None for a model of one batch size"

@@ -9,7 +9,9 @@ from wengert import ops
 from wengert.backends import DType, as_dtype, backend_of, dtype_of, generators, namespaces
 from wengert.func.arguments import Argnums, Call, check_function, named_like, split
 from wengert.func.forward import Push
+from wengert.func.mapping import check_chunk_size
 from wengert.func.reverse import Reverse
+from wengert.func.sparsity import Pattern
 from wengert.interpreters.batched import Batched, BatchExit, members
 from wengert.interpreters.levels import leave
 from wengert.interpreters.lifted import bottom, new_level
@@ -137,11 +139,20 @@ def jacobian(
     argnums: Argnums = 0,
     has_aux: bool = False,
     chunk_size: int | None = None,
+    sparsity: Any = None,
 ) -> Callable[P, Any]:
     """Return a function that computes a function's Jacobian, by rows or by columns.
 
     ``argnums`` and ``has_aux`` are those of `grad`; ``chunk_size``, errors and the result are those
     of `jacrev`.
+
+    Parameters
+    ----------
+    sparsity : array or SciPy sparse matrix, optional
+        Where the Jacobian may differ from zero, of results' by arguments' elements, of one real
+        array each. Columns that share no row are computed together, or rows that share no column,
+        whichever are fewer. Each call is checked by a product with a random vector, and raises
+        `ValueError` if that shows entries elsewhere. The Jacobian is dense.
 
     Notes
     -----
@@ -160,7 +171,8 @@ def jacobian(
     array([[2., 0.],
            [0., 4.]])
     """
-    return _transform(function, argnums, has_aux, chunk_size, "jacobian")
+    pattern = None if sparsity is None else Pattern(sparsity)
+    return _transform(function, argnums, has_aux, chunk_size, "jacobian", pattern)
 
 
 @refuse_keywords
@@ -206,6 +218,7 @@ def _transform(
     has_aux: bool,
     chunk_size: int | None,
     transform: str,
+    pattern: Pattern | None = None,
 ) -> Callable[..., Any]:
     """A Jacobian by rows; but for `jacrev`, by columns where these are fewer."""
     check_function(function, transform)
@@ -213,12 +226,15 @@ def _transform(
 
     @named_like(function)
     def computed(*args: Any, **kwargs: Any) -> Any:
-        swept = Reverse(split(function, args, kwargs, argnums), transform, has_aux)
+        call = split(function, args, kwargs, argnums)
+        if pattern is not None and 0 not in pattern.shape:
+            return pattern.jacobian(call, has_aux, chunk_size)
+        swept = Reverse(call, transform, has_aux)
         if transform != "jacrev" and _is_tall(swept):
             # An operation may lack a forward rule, or the function may do what Tensors that are
             # recorded alone allow, such as to register hooks. The rows are there all the same.
             with suppress(RuntimeError):
-                return _by_columns(swept.call, transform, has_aux, chunk_size, _dtype)
+                return _by_columns(call, transform, has_aux, chunk_size, _dtype)
         found = _by_rows(swept, chunk_size)
         return (found, swept.aux) if has_aux else found
 
@@ -270,16 +286,6 @@ def _by_columns(
         ]
     found = pushed.structure.unflatten([call.pack(row) for row in blocks])
     return (found, pushed.aux) if has_aux else found
-
-
-def check_chunk_size(chunk_size: Any) -> None:
-    """Raise if this is neither None nor a positive integer."""
-    if chunk_size is None:
-        return
-    if not isinstance(chunk_size, int) or isinstance(chunk_size, bool):
-        raise TypeError(f"chunk_size should be an integer or None, not {chunk_size!r}")
-    if chunk_size < 1:
-        raise ValueError(f"chunk_size should be positive, not {chunk_size}")
 
 
 def identity(arrays: Sequence[Any], level: int, start: int, stop: int) -> list[Batched]:

@@ -8,7 +8,6 @@ from weakref import ref
 from wengert import ops
 from wengert.backends import generators
 from wengert.func.arguments import Call, check_function, is_array, named_like, precision_of
-from wengert.func.jacobians import check_chunk_size
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.interpreters.batched import Batched, BatchExit, make_batch
 from wengert.interpreters.levels import leave
@@ -84,6 +83,16 @@ def vmap(
         return call.answer(shape.unflatten(results))
 
     return mapping
+
+
+def check_chunk_size(chunk_size: Any) -> None:
+    """Raise if this is neither None nor a positive integer."""
+    if chunk_size is None:
+        return
+    if not isinstance(chunk_size, int) or isinstance(chunk_size, bool):
+        raise TypeError(f"chunk_size should be an integer or None, not {chunk_size!r}")
+    if chunk_size < 1:
+        raise ValueError(f"chunk_size should be positive, not {chunk_size}")
 
 
 class _Writes(Observer):

@@ -95,7 +95,7 @@ def _row(x: Any, i: int) -> Any:
     return with_node(row._array, row._node)
 
 
-def _replace(x: Any, i: int, rest: Any, value: Any) -> Any:
+def _substitute(x: Any, i: int, rest: Any, value: Any) -> Any:
     shape, dtype = x.shape[1:], x.dtype
     if not rest and isinstance(value, Tensor) and value.shape == shape and value.dtype is dtype:
         array = value._array  # whose memory may be the program's, as of `wengert.asarray`
@@ -111,7 +111,7 @@ def write(x: Any, key: Any, value: Any) -> None:
     if place is None or not _waits(x, value):
         setitem(x, key, value)
         return
-    new = _replace(x, *place, value)
+    new = _substitute(x, *place, value)
     check_views(x, None, value, key)
     if type(x) is not Filling:
         rows = _Rows()

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import wengert as wg
+from wengert.func import tree_map
 from wengert.protocols import array_ufunc, call_counterpart
 from wengert.protocols.translation import parameters_of
 from wengert.protocols.ufuncs import ELEMENTWISE
@@ -45,16 +46,10 @@ def as_array(x: Tensor) -> Tensor:
     return x
 
 
-def _map_parts(function: Callable[[Any], Any], given: Any) -> Any:
-    """What a function gives for each part of a list, tuple or named tuple."""
-    parts = [function(part) for part in given]
-    return type(given)(*parts) if hasattr(given, "_fields") else type(given)(parts)
-
-
 def as_tensors(result: Any) -> Any:
     """Tensors for the arrays of numbers that NumPy has made."""
     if isinstance(result, tuple | list):
-        return _map_parts(as_tensors, result)
+        return tree_map(as_tensors, result)
     if type(result) is np.ndarray and result.dtype.char in _NUMBERS and result.dtype.isnative:
         return as_array(Tensor(result))
     return result
@@ -73,17 +68,21 @@ def _join(x: Any, name: str = "") -> Any:
     return wg.asarray(x) if nested else x
 
 
-def transpose(x: Any, axes: Any = None) -> Any:
+def transpose(x: Any, axes: Any = None, turn: Any = wg.matrix_transpose) -> Any:
     """All axes in reverse, unless told otherwise."""
     if axes is None and (n := x._array.ndim) == 2:
-        return wg.matrix_transpose(x)
+        return turn(x)
     return wg.permute_dims(x, tuple(range(n - 1, -1, -1)) if axes is None else axes)
 
 
-def _dot(x: Any, y: Any) -> Any:
-    if type(y) is Tensor and x._array.ndim + y._array.ndim < 5:  # where the two are the same
-        return wg.matmul(x, y)
-    raise TypeError
+def _at_once(dot: Any, product: Any = wg.matmul) -> Any:
+    """A function of products; those of two matrices are the other product, and quick."""
+
+    def call(a: Any, b: Any, *more: Any, **named: Any) -> Any:
+        matrices = type(a) is type(b) is Tensor and a._array.ndim + b._array.ndim < 5
+        return dot(a, b, *more, **named) if more or named or not matrices else product(a, b)
+
+    return call
 
 
 _SAME = "broadcast_to clip diff einsum moveaxis reshape roll stack take where"
@@ -95,7 +94,6 @@ _OTHERS: dict[str, Any] = {
     **{name: getattr(wg, name) for name in _SAME.split()},
     **{f"linalg.{name}": getattr(wg.linalg, name) for name in ("det", "inv", "solve")},
     "concatenate": wg.concat,
-    "dot": _dot,
     "linalg.norm": wg.linalg.vector_norm,
     "hstack": lambda arrays: wg.concat(arrays, axis=int(arrays[0]._array.ndim != 1)),
     "ravel": lambda x: wg.reshape(x, (-1,)),
@@ -152,6 +150,7 @@ def door(label: str, theirs: Callable[..., Any], ours: Callable[..., Any]) -> Ca
         keywords = {name: _join(x, name) for name, x in keywords.items()}
         return call_counterpart(label, ours, (*given, *args[len(given) :]), keywords, out)
 
+    call = wraps(theirs)(_at_once(call)) if name == "dot" else call
     call.__module__ = __name__
     return call
 
@@ -211,7 +210,7 @@ def of_ufunc(theirs: np.ufunc) -> Callable[..., Any]:
 def plain(x: Any, label: str, lost: bool) -> Any:
     """A Tensor's values, not to be written into; `TypeError` if a derivative would be lost."""
     if isinstance(x, list | tuple) and holds(Tensor, x):
-        return _map_parts(lambda part: plain(part, label, lost), x)
+        return tree_map(lambda part: plain(part, label, lost), x)
     if not isinstance(x, Tensor):
         return x
     if is_lifted(x._array) or (lost and differentiates(x) and x.dtype.inexact):

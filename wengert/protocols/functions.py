@@ -171,7 +171,6 @@ TABLE: dict[str, Callable[..., Any]] = {
     ),
     "reshape": shapes.reshape,
     "roll": translate(manipulation.roll, "a shift / axis"),
-    "rollaxis": shapes.rollaxis,
     "rot90": shapes.rot90,
     "split": shapes.split(exact=True),
     "squeeze": translate(manipulation.squeeze, "a / axis"),

@@ -210,15 +210,6 @@ def transpose(a: Any, axes: Any = None) -> Tensor:
     return ma.permute_dims(x, tuple(range(x.ndim))[::-1] if axes is None else tuple(axes))
 
 
-def rollaxis(a: Any, axis: int, start: int = 0) -> Tensor:
-    """``np.rollaxis``."""
-    along = as_axis(axis, a.ndim)
-    to = start + a.ndim if start < 0 else start
-    if not 0 <= to <= a.ndim:
-        raise np.exceptions.AxisError(start, a.ndim + 1)
-    return ma.moveaxis(a, along, to - (along < to))
-
-
 def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
     """``np.rot90``."""
     first, second = (as_axis(axis, m.ndim) for axis in axes)

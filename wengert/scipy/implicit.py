@@ -176,13 +176,13 @@ class _Equations:
         return self.prints
 
     @contextmanager
-    def opened(self) -> Iterator[None]:
+    def unpacking(self) -> Iterator[None]:
         """Unpack what is saved, once for all sweeps: each time a checkpoint would run again."""
         packed = self.kept
         self.kept = [(*at, saved and tuple(map(unpack, saved))) for *at, saved in packed]
         with ExitStack() as stack:
             for known in self.within:
-                stack.enter_context(known.opened())
+                stack.enter_context(known.unpacking())
             try:
                 self._restore()
                 yield
@@ -221,7 +221,7 @@ class _Solution(Function):
         recorded = is_grad_enabled() or is_lifted(g._array) or is_lifted(x._array)
         if x._node is not None:
             known.node.parents = (x._node,)
-        with known.opened():
+        with known.unpacking():
             weight = wg.linalg.solve(wg.conj(known.rows(recorded).T), wg.reshape(g, (-1,)))
             g = wg.reshape(-weight, known.run.shape)
             return None, None, *pull(known.run, g, [*known.sources, known.node], recorded)[:-1]
@@ -334,7 +334,7 @@ class Called(Observer):
         """What SciPy has found in the kind of the program, where nothing is tracked."""
         return like_first(self.given, x) if self.answers else x
 
-    def solved(self, x: Any, residual: Residual) -> Any:
+    def solve(self, x: Any, residual: Residual) -> Any:
         """The solution that SciPy has found, in the kind of the program, with derivatives."""
         if not (self.tracked or self.compared):  # what was only compared may move jumps
             return self.in_kind(x)

@@ -35,7 +35,6 @@ from wengert.scipy.naming import (
     values_of,
 )
 from wengert.tape import NOT_IMPLEMENTED
-from wengert.tape.grad_mode import is_grad_enabled, set_grad_enabled
 from wengert.tape.node import is_lifted, tick
 from wengert.tape.observers import observed_by
 from wengert.tape.primitive import Primitive
@@ -122,46 +121,25 @@ class _Once:
         return found
 
 
-class Trajectory:
-    """The solution through all steps, at any time: components first, as SciPy has it.
+def _along(step: Step, field: Callable[..., Any], times: Any, y: Any, label: str, at: Any) -> Any:
+    """Times and the solution there: at the ends of steps, or by shorter steps at others."""
 
-    Between the ends of steps it is that of a shorter step.
-    """
+    def begin(start: Any, y: Any) -> Callable[[Any], Any]:
+        return lambda stop: step(field, start, stop - start, y)
 
-    def __init__(
-        self, step: Step, field: Callable[..., Any], times: Any, y: Any, label: str
-    ) -> None:
-        self._begin: list[Any] = []
-        self._once: list[_Once] = []
-        self.t, self.y = [times[0][0]], [y]
-
-        def begin(start: Any, y: Any) -> Callable[[Any], Any]:
-            return lambda stop: step(field, start, stop - start, y)
-
-        for start, stop in times:
-            self._begin.append(begin(start, y))
-            self._once.append(_Once(partial(self._begin[-1], stop), label))
-            y = checkpoint(self._once[-1])
-            self.t.append(stop)
-            self.y.append(y)
-        self.label, self._recorded = label, is_grad_enabled()
-        self._ends = np.array([float(values_of(stop, label)) for stop in self.t[1:]])
-        self._sign = 1 if self._ends[-1] >= float(values_of(self.t[0], label)) else -1
-
-    def __call__(self, t: Any, new: bool = False) -> Any:
-        """The solution at times; the equation has to be that of the steps, unless it is new."""
-        values = np.asarray(values_of(t, self.label), dtype=np.float64)
-        at = np.searchsorted(self._sign * self._ends, self._sign * values)
-        at = np.minimum(at, len(self._ends) - 1).ravel()
-        with set_grad_enabled(self._recorded):
-            for i in () if new else {*at.tolist()}:
-                self._once[i]()
-        places = [t * 1] if values.ndim == 0 else [t[i] for i in range(values.size)]
-        parts = [
-            checkpoint(_Once(self._begin[i], self.label), place)
-            for i, place in zip(at, places, strict=True)
-        ]
-        return wg.stack(parts, axis=-1) if values.ndim else parts[0]
+    runs, t, path = [], [times[0][0]], [y]
+    for start, stop in times:
+        runs.append(begin(start, y))
+        y = checkpoint(_Once(partial(runs[-1], stop), label))
+        t.append(stop)
+        path.append(y)
+    if at is None:
+        return t, path
+    begun, *ends = (float(values_of(stop, label)) for stop in t)
+    sign = 1 if ends[-1] >= begun else -1
+    which = np.searchsorted(sign * np.array(ends), sign * np.asarray(values_of(at, label)))
+    runs.append(runs[-1])  # times after the end are within rounding
+    return t, [checkpoint(_Once(runs[i], label), at[k]) for k, i in enumerate(which)]
 
 
 # -- ordinary differential equations ---------------------------------------------------------------
@@ -184,11 +162,12 @@ def solve_ivp(
         found.t, found.y = field.in_kind(found.t), field.in_kind(found.y)
         found.sol = found.sol and Guarded(found.sol, f"the sol of {label}")
         return found
-    if events is not None:
-        raise NotImplementedError(f"{label}: solutions with events= are not differentiated")
+    if events is not None or dense_output:
+        raise NotImplementedError(
+            f"{label}: events= and dense_output= are not differentiated: pass t_eval="
+        )
     kind = method if method in METHODS else "Radau"  # the history of others has no derivative
-    if kind != method or not dense_output:
-        found = _scipy.solve_ivp(field, span, start, kind, places, True, **options)
+    found = _scipy.solve_ivp(field, span, start, kind, places, True, **options)
     if found.status < 0:
         raise RuntimeError(f"{label}: {found.message}")
     times: list[Any] = [(one.t_old, one.t) for one in found.sol.interpolants]
@@ -205,14 +184,13 @@ def solve_ivp(
             raise TypeError(f"{label}: the function is complex: pass a complex y0")
         return wg.reshape(rates, y.shape)
 
-    path = Trajectory(METHODS[kind], on_tape, times, wg.reshape(y, (-1,)), label)
-    if t_eval is None:
-        found.t = wg.stack(list(inexact(*path.t))) if tracked(path.t) else found.t
-        found.y = wg.stack(path.y, axis=-1)
-    else:
-        found.t = inexact(t_eval)[0] if tensors_in(t_eval) else found.t
-        found.y = path(found.t, new=True) if len(found.t) else found.y
-    found.sol = path if dense_output else None
+    found.t = inexact(t_eval)[0] if tensors_in(t_eval) else found.t
+    at = None if t_eval is None else found.t
+    t, path = _along(METHODS[kind], on_tape, times, wg.reshape(y, (-1,)), label, at)
+    if at is None and tracked(t):
+        found.t = wg.stack(list(inexact(*t)))
+    found.y = wg.stack(path, axis=-1) if path else found.y
+    found.sol = None
     return found
 
 
@@ -236,7 +214,10 @@ def odeint(func: Any, y0: Any, t: Any, *args: Any, **options: Any) -> Any:
         limits: dict[str, Any] = {key: known.get(key) or 1.49012e-8 for key in ("rtol", "atol")}
         limits |= {"max_step": known.get("hmax") or np.inf, "args": more}
         kind = "Radau" if 2 in info["mused"] else "DOP853"
-        y = wg.matrix_transpose(solve_ivp(rates, (t[0], t[-1]), y0, kind, t, True, **limits).y)
+        new = np.append(True, np.diff(known["t"]) != 0)  # times may come again
+        at = t if tracked(t) else known["t"][new]
+        y = solve_ivp(rates, (t[0], t[-1]), y0, kind, at, **limits).y
+        y = wg.matrix_transpose(y)[slice(None) if tracked(t) else np.cumsum(new) - 1]
     return (y, info) if told else y
 
 

@@ -47,7 +47,8 @@ class _Interpolant(Guarded):
         given = [*self._tensors, *tensors_in(x)]
         if not given:
             return self._theirs(x, *args, **keywords)
-        _, at, self._x, data = inexact(given[0], x, *self._data)
+        arrays = [z if tensors_in(z) else like_first(given, z) for z in (x, *self._data)]
+        at, self._x, data = inexact(*arrays)
         axis = self._axis % data.ndim
         self._y = wg.moveaxis(data, axis, 0)
         found = self._at(wg.reshape(at, (-1,)), *args, **keywords)

@@ -206,7 +206,7 @@ def eigh(
     return wg.linalg.eigvalsh(x) if eigvals_only else tuple(wg.linalg.eigh(x))
 
 
-def qr(a: Any, mode: str = "full", **options: Any) -> Any:
+def qr(a: Any, *, mode: str = "full", **options: Any) -> Any:
     """``Q`` and ``R``; ``mode="raw"`` is not for Tensors."""
     kinds: dict[str, Any] = {"economic": "reduced", "full": "complete", "r": "complete"}
     found = wg.linalg.qr(*_operands(options, a), mode=kinds[mode])

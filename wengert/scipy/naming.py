@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends.backend import importing
+from wengert.func import tree_map
 from wengert.interpreters.duals import Dual
 from wengert.ops.conversion import beside
 from wengert.ops.data_type import astype
@@ -92,14 +93,6 @@ def _is_users(x: Any) -> bool:
     return not any(str(home).startswith("scipy.") for home in homes)
 
 
-def _map_parts(function: Callable[[Any], Any], given: Any) -> Any:
-    """What a function gives for each part of a dict, list, tuple or named tuple."""
-    if isinstance(given, dict):
-        return {key: function(part) for key, part in given.items()}
-    parts = [function(part) for part in given]
-    return type(given)(*parts) if hasattr(given, "_fields") else type(given)(parts)
-
-
 def plain(x: Any, label: str, name: str) -> Any:
     """An argument as SciPy takes it; `TypeError` where a derivative would be lost."""
     if isinstance(x, Tensor):
@@ -112,7 +105,7 @@ def plain(x: Any, label: str, name: str) -> Any:
         return values_of(x, label)
     parts = x.values() if isinstance(x, dict) else x if isinstance(x, list | tuple) else ()
     if tensors_in(*parts) or any(map(callable, parts)):
-        return _map_parts(lambda part: plain(part, label, name), x)
+        return tree_map(lambda part: plain(part, label, name), x)
     if not _is_users(x):
         if isinstance(x, Guarded):  # as interpolants of Tensors
             plain(vars(x).get("_tensors", []), label, name)
@@ -146,7 +139,7 @@ def host(name: str, inputs: str, theirs: Any, rules: dict[str, Any], **facts: An
 def _as_tensors(result: Any, given: Iterable[Any]) -> Any:
     """Tensors for the arrays of numbers that SciPy has made."""
     if isinstance(result, tuple | list):
-        return _map_parts(lambda part: _as_tensors(part, given), result)
+        return tree_map(lambda part: _as_tensors(part, given), result)
     if type(result) is np.ndarray and result.dtype.char in "?bhilqBHILQfdFD":
         return like_first(given, result)
     return result

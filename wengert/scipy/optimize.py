@@ -80,7 +80,7 @@ def _least(called: Called, x: Any, cost: Callable[[Tensor], Any], bounds: Any) -
     gradient = gradient_of(cost)
     bounds = (bounds.lb, bounds.ub) if hasattr(bounds, "lb") else bounds
     if bounds is None or not (called.tracked or called.compared):
-        return called.solved(x, gradient)
+        return called.solve(x, gradient)
     slope = values_of(gradient(like_first(called.given, x)), called.label)
     near = [np.abs(x - side) <= 1e-8 * (1 + np.abs(x)) for side in bounds]
     held = (near[0] & (slope >= 0)) | (near[1] & (slope <= 0))
@@ -89,7 +89,7 @@ def _least(called: Called, x: Any, cost: Callable[[Tensor], Any], bounds: Any) -
         r = gradient(place)
         return wg.where(like_first([r], held), place - like_first([r], x), r)
 
-    return called.solved(x, inside)
+    return called.solve(x, inside)
 
 
 # -- equations -------------------------------------------------------------------------------------
@@ -108,10 +108,10 @@ def _solver(name: str) -> Callable[..., Any]:
                 raise NotImplementedError(f"{search.label}: cov_x is not differentiated: curve_fit")
         field = {"root": "x", "root_scalar": "root"}.get(name)
         if field is not None:
-            found[field] = called.solved(found[field], residual)
+            found[field] = called.solve(found[field], residual)
             return _without_lost(found) if called.tracked else found
         x, *more = found if isinstance(found, tuple) else (found,)
-        x = called.solved(x, residual)
+        x = called.solve(x, residual)
         if more and called.tracked and isinstance(more[0], dict):
             _without_lost(more[0]).update({"root": x} if "root" in more[0] else {})
         return (x, *more) if more else x

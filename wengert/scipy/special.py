@@ -24,6 +24,7 @@ import wengert as wg
 from wengert.ops import special as _module
 from wengert.scipy.naming import host, inexact, publish, values_of
 from wengert.tape import NOT_IMPLEMENTED
+from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
 #: Rules call functions of all its files, which the first name imports.
@@ -55,25 +56,52 @@ def double(function: Callable[..., Any]) -> Callable[..., Any]:
     return compute
 
 
-def _jump(xp: Any, a: Any, at: Any) -> Any:
-    """Zero; its slope is NaN at ``a = 1``, where powers ``0**(a - 1)`` jump."""
-    return 0 * xp.pow(xp.where(at, xp.abs(a - 1), 1), 0.5)
+def _none(xp: Any, a: Any, x: Any) -> Any:
+    """The slope by ``a`` at the end, whose own slope there is 0 or, of infinite ones, NaN."""
+    return 0 * xp.pow(x, xp.where(a > 1, 2, 0.5))
+
+
+def _by_exponent(xp: Any, g: Any, y: Any, e: Any, log: Any, out: Any) -> Any:
+    """The cotangent of an exponent; at the end powers jump where it is 0."""
+    end = xp.where(e < 0, -math.inf, xp.where(e == 0, math.nan, _none(xp, e, y)))
+    return g * xp.where(y > 0, out * log(xp.where(y > 0, y, 1)), end)
+
+
+def _by_base(xp: Any, g: Any, y: Any, c: Any, d: Any, finite: bool) -> Any:
+    few = xp.where(c == 0, 1, c), xp.where(d == 0, 1, d)
+    up = xp.where(c == 0, 0, c * xp.scipy_powers(y, few[0] - 1, d, finite=finite))
+    down = d * xp.scipy_powers(y, c, few[1] - 1 if finite else few[1], finite=finite)
+    down = xp.where(d == 0, 0, down)
+    steep = xp.isinf(up) | xp.isinf(down)
+    return g * xp.where(steep, xp.where(y < 0.5, up, -down), up - xp.where(steep, 0, down))
+
+
+#: ``y**c (1 - y)**d``, or else ``y**c exp(-y)``: logarithms would cancel near the ends.
+Primitive(
+    "scipy_powers",
+    ("y", "c", "d"),
+    {
+        "y": _by_base,
+        "c": lambda xp, g, y, c, out: _by_exponent(xp, g, y, c, xp.log, out),
+        "d": lambda xp, g, y, d, out: _by_exponent(
+            xp, g, 1 - y, d, lambda rest: xp.where(y < 0.5, xp.log1p(-y), xp.log(rest)), out
+        ),
+    },
+    elementwise=True,
+    composite=lambda xp, y, c, d, finite: (
+        xp.pow(y, c) * (xp.pow(1 - y, d) if finite else xp.exp(-y))
+    ),
+)
 
 
 @double
 def gamma_density(xp: Any, a: Any, x: Any) -> Any:
     """The derivative of the lower function by ``x``."""
-    inside = (x > 0) & (x < math.inf)
-    y = xp.where(inside, x, 1)
-    end = xp.where(x > 0, 1, x)  # where powers have the derivatives that logarithms have not
-    edge = xp.where(x > 0, 0 * (a + y), xp.pow(end, a - 1) * xp.exp(-end - xp.gammaln(a)))
-    edge = edge + _jump(xp, a, x <= 0)
-    return xp.where(inside, xp.exp((a - 1) * xp.log(y) - y - xp.gammaln(a)), edge)
-
-
-def _none(xp: Any, a: Any, x: Any) -> Any:
-    """The slope by ``a`` at the end, whose own slope there is 0 or, of infinite ones, NaN."""
-    return 0 * xp.pow(x, xp.where(a > 1, 2, 0.5))
+    near, far = (x <= 0) | ((x < 1) & (a < 30)), x == math.inf
+    power = xp.scipy_powers(xp.where(near, x, 0.5), a - 1, xp.ones_like(x), finite=False)
+    y, log = xp.where(near | far, 1, x), xp.gammaln(a)
+    found = xp.where(far, 0, xp.exp((a - 1) * xp.log(y) - y - log))
+    return xp.where(near, power * xp.exp(-log), found)
 
 
 @double
@@ -158,13 +186,11 @@ def student_slope(xp: Any, df: Any, t: Any) -> Any:
 @double
 def beta_density(xp: Any, a: Any, b: Any, x: Any) -> Any:
     """The derivative of the lower function by ``x``."""
-    inside = (x > 0) & (x < 1)
-    y = xp.where(inside, x, 0.5)
-    log = (a - 1) * xp.log(y) + (b - 1) * xp.log1p(-y) - xp.betaln(a, b)
-    below, above = xp.where(inside, 1, x), xp.where(inside, 1, 1 - x)
-    edge = xp.pow(below, a - 1) * xp.pow(above, b - 1) * xp.exp(-xp.betaln(a, b))
-    edge = edge + _jump(xp, a, x <= 0) + _jump(xp, b, x >= 1)
-    return xp.where(inside, xp.exp(log), edge)
+    near, ways = ((a < 30) & (b < 30)) | (x <= 0) | (x >= 1), -xp.betaln(a, b)
+    power = xp.scipy_powers(xp.where(near, x, 0.5), a - 1, b - 1, finite=True)
+    y = xp.where(near, 0.5, x)
+    found = xp.exp((a - 1) * xp.log(y) + (b - 1) * xp.log1p(-y) + ways)
+    return xp.where(near, power * xp.exp(xp.minimum(ways, 700 + 0 * ways)), found)
 
 
 @double

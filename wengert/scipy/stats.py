@@ -61,8 +61,8 @@ class Law(NamedTuple):
         Of ``xp``, a place within the support, and shapes. A pair is a product with an exponential.
     valid : callable
         The conditions that shapes fulfil.
-    end : callable, optional
-        The density by powers, which have derivatives at the ends of the support.
+    density : callable, optional
+        The density by powers, whose derivatives have digits near the ends of the support.
     """
 
     log: Form
@@ -72,7 +72,7 @@ class Law(NamedTuple):
     shapes: str = ""
     valid: Form = _positive
     pmf: Form | None = None
-    end: Form | None = None
+    density: Form | None = None
 
 
 @double
@@ -100,7 +100,7 @@ CONTINUOUS: dict[str, Law] = {
         _beta,
         lambda xp, y, a, b: [beta_slope(xp, a, b, y, by_a) for by_a in (True, False)],
         *(0.0, lambda *_: 1.0, "a b"),
-        end=lambda xp, y, a, b: beta_density(xp, a, b, y),
+        density=lambda xp, y, a, b: beta_density(xp, a, b, y),
     ),
     "cauchy": Law(lambda xp, y: -math.log(math.pi) - 2 * xp.log(xp.hypot(xp.ones_like(y), y))),
     "chi2": Law(
@@ -108,7 +108,7 @@ CONTINUOUS: dict[str, Law] = {
         lambda xp, y, df: [gamma_slope(xp, df / 2, y / 2) / 2],
         low=0.0,
         shapes="df",
-        end=lambda xp, y, df: gamma_density(xp, df / 2, y / 2) / 2,
+        density=lambda xp, y, df: gamma_density(xp, df / 2, y / 2) / 2,
     ),
     "expon": Law(lambda xp, y: -y, low=0.0),
     "gamma": Law(
@@ -116,7 +116,7 @@ CONTINUOUS: dict[str, Law] = {
         lambda xp, y, a: [gamma_slope(xp, a, y)],
         low=0.0,
         shapes="a",
-        end=lambda xp, y, a: gamma_density(xp, a, y),
+        density=lambda xp, y, a: gamma_density(xp, a, y),
     ),
     "laplace": Law(lambda xp, y: -xp.abs(y) - math.log(2)),
     "lognorm": Law(_lognormal, _lognormal_slope, low=0.0, shapes="s"),
@@ -130,69 +130,47 @@ CONTINUOUS: dict[str, Law] = {
 }
 
 
-def _mass(shapes: str, parts: Form, slopes: Form, **more: Any) -> Law:
-    """Masses :math:`w p^u (1 - p)^d` of the last shape ``p``, by ``log w``, u and d or None."""
-
-    def log(xp: Any, k: Any, *given: Any) -> Any:
-        ways, up, down = parts(xp, k, *given)
-        found = ways + xp.xlogy(up, given[-1])
-        return found if down is None else found + xp.xlog1py(down, -given[-1])
-
-    def pmf(xp: Any, k: Any, *given: Any) -> Any:
-        *others, p = given  # at 0 and 1 powers have the derivatives that logarithms have not
-        down = parts(xp, k, *given)[2]
-        end = (p == 0) if down is None else (p == 0) | ((p == 1) & (down != 0))
-        there, inner = xp.where(end, p, 0.5), xp.where(end, 0.5, p)
-        ways, up, down = parts(xp, k, *others, there)
-        powers = (
-            xp.exp(xp.where(end, xp.minimum(ways, 600 + 0 * ways), 0 * ways))
-            * there**up
-            * (1 if down is None else (1 - there) ** down)
-        )
-        return xp.where(end, powers, xp.exp(log(xp, k, *others, inner)))
-
-    return Law(log, slopes, 0.0, shapes=shapes, pmf=pmf, **more)
+def _mass(shapes: str, log: Form, pmf: Form, valid: Form, **more: Any) -> Law:
+    return Law(log, low=0.0, shapes=shapes, valid=valid, pmf=pmf, **more)
 
 
 def _binomial(xp: Any, k: Any, n: Any, p: Any) -> Any:
-    return -xp.log1p(n) - xp.betaln(n - k + 1, k + 1), k, n - k
+    ways = -xp.log1p(n) - xp.betaln(n - k + 1, k + 1)
+    return ways + xp.xlogy(k, p) + xp.xlog1py(n - k, -p)
 
 
 def _negative_binomial(xp: Any, k: Any, n: Any, p: Any) -> Any:
-    return xp.gammaln(n + k) - xp.gammaln(k + 1) - xp.gammaln(n), n, k
-
-
-def _poisson(xp: Any, k: Any, mu: Any) -> Any:
-    return -xp.gammaln(k + 1) - mu, k, None
-
-
-def _binomial_slopes(xp: Any, k: Any, n: Any, p: Any) -> list[Any]:
-    rest = xp.where(k < n, n - k, 1)
-    return [-beta_slope(xp, k + 1, rest, p, False), -beta_density(xp, k + 1, rest, p)]
-
-
-def _negative_binomial_slopes(xp: Any, k: Any, n: Any, p: Any) -> list[Any]:
-    return [beta_slope(xp, n, k + 1, p, True), beta_density(xp, n, k + 1, p)]
+    ways = xp.gammaln(n + k) - xp.gammaln(k + 1) - xp.gammaln(n)
+    return ways + xp.xlogy(n, p) + xp.xlog1py(k, -p)
 
 
 DISCRETE: dict[str, Law] = {
     "bernoulli": _mass(
-        *("p", lambda xp, k, p: (0 * k, k, 1 - k), lambda xp, k, p: [0 * p - 1]),
-        valid=lambda p: [p >= 0, p <= 1],
+        "p",
+        lambda xp, k, p: xp.xlogy(k, p) + xp.xlog1py(1 - k, -p),
+        lambda xp, k, p: xp.scipy_powers(p, k, 1 - k, finite=True),
+        lambda p: [p >= 0, p <= 1],
         high=lambda p: 1.0,
     ),
     "binom": _mass(
-        *("n p", _binomial, _binomial_slopes),
-        valid=lambda n, p: [n >= 0, n % 1 == 0, p >= 0, p <= 1],
+        "n p",
+        _binomial,
+        lambda xp, k, n, p: beta_density(xp, k + 1, n - k + 1, p) / (n + 1),
+        lambda n, p: [n >= 0, n % 1 == 0, p >= 0, p <= 1],
         high=lambda n, p: n,
     ),
     "nbinom": _mass(
-        *("n p", _negative_binomial, _negative_binomial_slopes),
-        valid=lambda n, p: [n > 0, p > 0, p <= 1],
+        "n p",
+        _negative_binomial,
+        lambda xp, k, n, p: beta_density(xp, n, k + 1, p) * p / (n + k),
+        lambda n, p: [n > 0, p > 0, p <= 1],
     ),
     "poisson": _mass(
-        *("mu", _poisson, lambda xp, k, mu: [-gamma_density(xp, k + 1, mu)]),
-        valid=lambda mu: [mu >= 0],
+        "mu",
+        lambda xp, k, mu: xp.xlogy(k, mu) - xp.gammaln(k + 1) - mu,
+        lambda xp, k, mu: gamma_density(xp, k + 1, mu),
+        lambda mu: [mu >= 0],
+        slopes=lambda xp, k, mu: [-gamma_density(xp, k + 1, mu)],
     ),
 }
 
@@ -216,6 +194,22 @@ def _bind(words: str, args: Any, keywords: Any) -> dict[str, Any]:
 #: Where a place is infinite: nothing moves there, and no tangent is computed.
 _is_far: Any = lambda xp, x, loc, scale: xp.isinf((x - loc) / scale)
 Primitive("scipy_far", ["x", "loc", "scale"], {}, elementwise=True, composite=_is_far)
+
+
+def _edge(xp: Any, g: Any, given: Any, out: Any, low: float, index: int) -> Any:
+    """The cotangent where a logarithm is infinite at an end, which has one side alone.
+
+    Its slope by the place is infinite, in all orders; by shapes and scale it is NaN. What masks
+    the place has the cotangent 0.
+    """
+    _, x, *_, loc, scale = given
+    slope = xp.where(((x - loc) / scale == low) == (index == 1), -out, out)
+    slope = slope if index in (1, len(given) - 2) else math.nan + 0 * loc
+    return g * xp.where((g != 0) & xp.isinf(out) & (index > 0), slope, 0)
+
+
+_facts: Any = {"elementwise": True, "composite": lambda xp, *given, low: given[0]}
+Primitive("scipy_edge", ["*given"], {"given": _edge}, **_facts)
 
 
 def _place(xp: Any, law: Law, x: Any, *rest: Any) -> tuple[list[Any], Any, Any, Any, Any]:
@@ -244,8 +238,9 @@ def _density(xp: Any, law: Law, x: Any, *rest: Any, form: Any = None) -> Any:
     shapes, scale, y, inside, valid = _place(xp, law, x, *rest)
     value = (form or law.log)(xp, y, *shapes)
     if law.pmf is None:
-        if law.low == 0:  # infinite logarithms at the ends of the support have no derivative
+        if law.low == 0:
             ends, edge = xp.isinf(value), xp.where(value > 0, math.inf, 0 * y - math.inf)
+            edge = xp.scipy_edge(edge, x, *rest, low=law.low)
             value = xp.where(ends, edge, law.log(xp, xp.where(ends, 0.5, y), *shapes))
         value = value - xp.log(scale)
     value = xp.where(inside, value, 0.0 if form else -math.inf)
@@ -255,14 +250,14 @@ def _density(xp: Any, law: Law, x: Any, *rest: Any, form: Any = None) -> Any:
 def _height(xp: Any, law: Law, less: Any, x: Any, *rest: Any) -> Any:
     """The density, over an exponential."""
     log = _density(xp, law, x, *rest) - less
-    steep = log == math.inf  # which has no derivative
-    found = xp.where(steep, math.inf, xp.exp(xp.where(steep, 0, log)))
-    if law.end is None:
-        return found
+    none = log == -math.inf  # where no tangent is
+    far = xp.where(none, 0, xp.exp(xp.where(none, 0, log)))
+    if law.density is None:
+        return far
     shapes, scale, y, inside, _ = _place(xp, law, x, *rest)
-    at = inside & ((y == law.low) | (y == law.high(*shapes)))
-    edge = law.end(xp, xp.where(at, y, 0.5), *shapes) / scale
-    return xp.where(at, edge * xp.exp(-less), xp.where(at, 0, found))
+    use = inside & (less > -1)  # far out both underflow
+    found = law.density(xp, xp.where(use, y, 0.5), *shapes) / scale * xp.exp(-less)
+    return xp.where(use, found, xp.where(use, 0, far))
 
 
 def _slope(xp: Any, law: Law, at: int, log: Any, x: Any, *rest: Any) -> Any:
@@ -273,7 +268,7 @@ def _slope(xp: Any, law: Law, at: int, log: Any, x: Any, *rest: Any) -> Any:
         shapes, _, y, inside, _ = _place(xp, law, x, *rest)
         slope: Any = law.slopes(xp, y, *shapes)[at - 1]
         slope, power = slope if isinstance(slope, tuple) else (slope, 0)
-        return xp.where(inside & (y < law.high(*shapes)), slope, 0) * xp.exp(power - log)
+        return xp.where(inside, slope, 0) * xp.exp(power - log)
     if law.pmf is not None:
         return 0 * x
     density = _height(xp, law, log, x, *rest)
@@ -292,7 +287,13 @@ def _by(xp: Any, g: Any, given: Any, out: Any, family: str, method: str, index: 
     fine = xp.isfinite(out)  # an infinite end, and NaN, take no derivative along
     if method not in ("isf", "ppf", "rvs"):
         log = xp.where(fine, out, 0) if method[:3] == "log" else xp.zeros_like(out)
-        return g * xp.where(fine, sign * _slope(xp, law, index, log, *given), 0)
+        if method[:3] != "log" or law.low != 0:
+            return g * xp.where(fine, sign * _slope(xp, law, index, log, *given), 0)
+        ends = xp.isinf(out) & _place(xp, law, *given)[3]
+        places = xp.where(ends, given[-2] + given[-1] / 2, given[0]), *given[1:]
+        found = sign * _slope(xp, law, index, log, *places)
+        edge = _edge(xp, g, (out, *given), xp.where(ends, out, 0), law.low, index + 1)
+        return edge + g * xp.where(fine, found, 0)
     log, at = _density(xp, law, out, *given[1:]), index - len(given) + 2
     if index == 0:
         none = xp.isinf(log) | (method == "rvs")
@@ -392,14 +393,10 @@ def _univariate(name: str) -> dict[str, Callable[..., Any]]:
 
     if law.pmf:
         own = {"logpmf": method("k", None), "pmf": method("k", law.pmf)}
-        return own | {key: method("k", key) for key in ("cdf", "sf")}
+        return own | {key: method("k", key) for key in ("cdf", "sf") if name == "poisson"}
     found = {key: method("x", key) for key in ("cdf", "logcdf", "logsf", "sf")}
     found |= {key: method("q", key) for key in ("isf", "ppf")}
     return found | {"logpdf": method("x", None), "pdf": method("x", _height), "rvs": draw}
-
-
-def _exp(log: Callable[..., Any]) -> Callable[..., Tensor]:
-    return lambda *args, **keywords: wg.exp(log(*args, **keywords))
 
 
 # -- normal distributions of several variables -----------------------------------------------------
@@ -437,5 +434,6 @@ def _normal_draw(mean: Any = None, cov: Any = 1, size: Any = 1, random_state: An
 
 
 _OWN: dict[str, Any] = {name: _Family(name, _univariate(name)) for name in _LAWS}
-_NORMAL: dict[str, Any] = {"logpdf": _normal_log, "pdf": _exp(_normal_log), "rvs": _normal_draw}
+_NORMAL: dict[str, Any] = {"logpdf": _normal_log, "rvs": _normal_draw}
+_NORMAL["pdf"] = lambda *args, **keywords: wg.exp(_normal_log(*args, **keywords))
 publish(globals(), _OWN | {"multivariate_normal": _Family("multivariate_normal", _NORMAL)})

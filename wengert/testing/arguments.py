@@ -124,7 +124,7 @@ class Argument:
         kinds = [given] if isinstance(given, str) else list(given)
         special = self.specials()
 
-        def drawn(dtype: str) -> Strategy:
+        def values_of(dtype: str) -> Strategy:
             return ws.arrays(
                 dtype,
                 shape,
@@ -135,7 +135,7 @@ class Argument:
                 special=[] if self.unique else [*special, *self.special],
             )
 
-        arrays = st.one_of([drawn(as_dtype(kind).name) for kind in kinds])
+        arrays = st.one_of([values_of(as_dtype(kind).name) for kind in kinds])
         return arrays if self.differentiated else arrays.map(_as_constant)
 
 

@@ -17,13 +17,13 @@ def along(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a Tensor without axes one, which ``dim`` may name, as in PyTorch."""
 
     @wraps(function)
-    def called(input: Any, *args: Any, **options: Any) -> Any:
+    def call(input: Any, *args: Any, **options: Any) -> Any:
         if getattr(input, "ndim", 1):
             return function(input, *args, **options)
         found = function(input[None], *args, **options)
         return tree_map(lambda part: wg.reshape(part, ()), found)
 
-    return called
+    return call
 
 
 def axes(dim: Any) -> Any:

@@ -16,12 +16,12 @@ def name_of_torch(name: str, function: Callable[..., Any]) -> Callable[..., Any]
     also = {k: v for k, v in _NUMPYS.items() if v in parameters and k not in parameters}
 
     @wraps(function)
-    def called(*args: Any, **options: Any) -> Any:
+    def call(*args: Any, **options: Any) -> Any:
         for key in options.keys() & also.keys():
             options[also[key]] = options.pop(key)
         return function(*args, **options)
 
-    result = called if also else function
+    result = call if also else function
     if also or function.__name__[0] in "<_":
         result.__name__ = result.__qualname__ = name
         result.__doc__ = f"PyTorch's ``{name}``."
@@ -50,11 +50,11 @@ def members(home: Any, words: str) -> Iterator[tuple[str, Any]]:
         yield name, getattr(home, other or name)
 
 
-def give_signature(called: Any, function: Any, *names: str) -> Any:
+def give_signature(call: Any, function: Any, *names: str) -> Any:
     """Give the signature of a function to another, with more keywords in place of ``**options``."""
     signature, kind = inspect.signature(function), inspect.Parameter
     own = [p for p in signature.parameters.values() if p.kind is not kind.VAR_KEYWORD]
     more = [name for name in names if name not in signature.parameters]
     own += [kind(name, kind.KEYWORD_ONLY, default=None) for name in more]
-    called.__signature__ = signature.replace(parameters=own)
-    return called
+    call.__signature__ = signature.replace(parameters=own)
+    return call

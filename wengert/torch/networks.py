@@ -47,7 +47,7 @@ def _as_pytorch(function: Any, *own: str) -> tuple[inspect.Signature, Callable[.
 def _function(function: Any, *own: str) -> Callable[..., Any]:
     signature, translate = _as_pytorch(function, *own)
 
-    def called(*args: Any, **options: Any) -> Any:
+    def call(*args: Any, **options: Any) -> Any:
         given, named = translate(*args, **options)
         inplace = named.pop("inplace", False)
         if "dropout" in function.__name__ and not (given[1] and given[2]):
@@ -55,8 +55,8 @@ def _function(function: Any, *own: str) -> Callable[..., Any]:
         result = function(*given, **named)
         return assign(given[0], result) if inplace else result
 
-    vars(called)["__signature__"] = signature
-    return called
+    vars(call)["__signature__"] = signature
+    return call
 
 
 def _subclass(kind: Any, **members: Any) -> Any:

@@ -20,7 +20,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--programs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0, help="of the first program")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--show", type=int, default=20, help="findings of a kind to make shorter")
     chosen = parser.parse_args(arguments)
     started = time.perf_counter()
     last = chosen.seed + chosen.programs
@@ -28,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     kinds: Counter[str] = Counter()
     pool = ProcessPoolExecutor(chosen.jobs, mp_context=get_context("spawn"))
     with pool:
-        jobs = [pool.submit(judge_all, seeds, chosen.show) for seeds in blocks]
+        jobs = [pool.submit(judge_all, seeds) for seeds in blocks]
         for job in jobs:
             for kind, message, snippet in job.result():
                 kinds[kind] += 1

@@ -64,7 +64,7 @@ def _changes(made: Program, optimizer: str) -> list[Event]:
         for name, _, value in part.places:
             values = part.piece.holds[name]
             lines += [f"@{name} = {other}" for other in values if other != value]
-        found += [Event(part.written(line, inside=False), None, part.number) for line in lines]
+        found += [Event(part.written(line, inside=False)) for line in lines]
     trains = [part.written(p, inside=False) for part in made.parts if (p := part.piece.trains)]
     for line in made.frame.changes:
         whole = line.replace("OPTIMIZER", optimizer)

@@ -4,10 +4,9 @@ import linecache
 import re
 import types
 import warnings
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from functools import lru_cache
 from itertools import count
 from typing import Any, NamedTuple
@@ -23,7 +22,7 @@ from wengert.compiler.capture.errors import CompileError
 from wengert.compiler.compiled import Compiled
 from wengert.compiler.state import is_array
 
-__all__ = ["Finding", "judge_all", "judged", "shortest"]
+__all__ = ["Finding", "judge_all", "judged"]
 
 _files = count()
 
@@ -114,32 +113,9 @@ def _told(error: BaseException | None) -> str:
     return "nothing" if error is None else f"{type(error).__name__}: {str(error)[:600]}"
 
 
-def shortest(finding: Finding, backend: str = "numpy") -> Finding:
-    """The finding of a program from which nothing more can be left out."""
-    again = True
-    while again:
-        again = False
-        program = finding.program
-        numbers = [p.number for p in program.parts]
-        tries = [program.without(part=n) for n in numbers] if len(numbers) > 1 else []
-        tries += [program.without(event=i) for i in range(len(program.events))]
-        if program.closed:
-            tries.insert(0, replace(program, closed=False))
-        for less in tries:
-            try:
-                found = judged(less, backend)
-            except Exception:
-                continue
-            if found is not None and found.kind == finding.kind:
-                finding, again = found, True
-                break
-    return finding
-
-
-def judge_all(seeds: range, show: int) -> list[tuple[str, str, str]]:
+def judge_all(seeds: range) -> list[tuple[str, str, str]]:
     """What is wrong with the programs of some seeds: its kind, a message and a snippet."""
     found = []
-    shown: Counter[str] = Counter()
     for seed in seeds:
         program = drawn(seed)
         try:
@@ -147,9 +123,6 @@ def judge_all(seeds: range, show: int) -> list[tuple[str, str, str]]:
         except Exception as error:
             finding = Finding("writing", f"{type(error).__name__}: {error}", program)
         if finding is not None:
-            if finding.kind != "writing" and shown[finding.kind] < show:
-                finding = shortest(finding)
-            shown[finding.kind] += 1
             found.append((finding.kind, f"seed {seed}: {finding.message}", finding.snippet))
     return found
 

@@ -8,7 +8,7 @@ its variables, wherever it lives, and ``$`` the piece's number.
 
 import ast
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from textwrap import indent
 from typing import NamedTuple
 
@@ -96,11 +96,10 @@ class Part(NamedTuple):
 
 
 class Event(NamedTuple):
-    """A change, or a call with its arguments by name; and whose it is, -1 for the frame's."""
+    """A change, or a call with its arguments by name."""
 
     line: str
     arguments: dict[str, str] | None = None
-    part: int = -1
 
 
 @dataclass(frozen=True)
@@ -113,15 +112,6 @@ class Program:
     seed: int
     closed: bool = False  # whether all of it is inside a function
     decorator: str = "@wg.compile"
-
-    def without(self, *, part: int = -1, event: int = -1) -> "Program":
-        """The same with less."""
-        if event >= 0:
-            kept = self.events[:event] + self.events[event + 1 :]
-            return replace(self, events=kept)
-        parts = tuple(p for p in self.parts if p.number != part)
-        events = tuple(e for e in self.events if e.part != part or e.part < 0)
-        return replace(self, parts=parts, events=events)
 
     @property
     def pure(self) -> bool:

@@ -2,10 +2,10 @@
 
 import linecache
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import takewhile
 from pathlib import Path
-from traceback import walk_tb
+from traceback import walk_stack, walk_tb
 from types import FrameType
 from typing import Any
 
@@ -13,8 +13,7 @@ from wengert.compiler.owners import of_user
 from wengert.compiler.program import Line
 
 __all__ = [
-    "callers",
-    "described",
+    "describe",
     "line_that_raised",
     "raised_by_user",
     "reader",
@@ -59,26 +58,18 @@ def running_line(adjoint: Callable[[Any], Line | None] = lambda node: None) -> L
     return None
 
 
-def callers(frame: FrameType | None) -> Iterator[FrameType]:
-    """A frame and its callers, innermost first."""
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
-
-
 def user_line() -> str:
     """The user's line that runs now, for an error."""
-    frame = next(filter(_of_user, callers(sys._getframe(1))), None)
-    return (
-        "wg.compile" if frame is None else described(Line(frame.f_code.co_filename, frame.f_lineno))
-    )
+    frames = (frame for frame, _ in walk_stack(sys._getframe(1)) if _of_user(frame))
+    frame = next(frames, None)
+    return describe(Line(frame.f_code.co_filename, frame.f_lineno)) if frame else "wg.compile"
 
 
 def _of_user(frame: FrameType) -> bool:
     return of_user(str(frame.f_globals.get("__name__")))
 
 
-def described(line: Line) -> str:
+def describe(line: Line) -> str:
     """A line as an error names it: file, number, text."""
     text = linecache.getline(line.file, line.number).strip()
     where = f"{Path(line.file).name}, line {line.number}"
@@ -87,8 +78,8 @@ def described(line: Line) -> str:
 
 def reader() -> str:
     """The method of a Tensor that reads values."""
-    own = takewhile(lambda frame: not _of_user(frame), callers(sys._getframe(1)))
-    asked = [x.f_code.co_name for x in own if x.f_globals["__name__"] == "wengert.tape.tensor"]
+    own = takewhile(lambda each: not _of_user(each[0]), walk_stack(sys._getframe(1)))
+    asked = [x.f_code.co_name for x, _ in own if x.f_globals["__name__"] == "wengert.tape.tensor"]
     return asked[-1] if asked else "values"
 
 
@@ -100,4 +91,4 @@ def raised_by_user(error: BaseException) -> bool:
 def line_that_raised(error: BaseException) -> str:
     """The user's line in which an error was raised."""
     found = [(x.f_code.co_filename, n) for x, n in walk_tb(error.__traceback__) if _of_user(x)]
-    return described(Line(*found[-1])) if found else "wg.compile"
+    return describe(Line(*found[-1])) if found else "wg.compile"

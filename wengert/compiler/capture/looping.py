@@ -29,10 +29,10 @@ from wengert.tape.record import inexact
 from wengert.tape.sweep import sweep
 from wengert.tape.tensor import Tensor, with_node
 
-__all__ = ["looped"]
+__all__ = ["record_loop"]
 
 
-def looped(
+def record_loop(
     trace: Any, step: Any, state: Sequence[Tensor], xs: Sequence[Tensor], count: int
 ) -> tuple[list[Tensor], list[Tensor]] | None:
     """The last state and the stacked results of a scan; None if it is to be unrolled."""
@@ -109,7 +109,7 @@ class _Scan:
     def _new(self, array: Any, name: str) -> Traced:
         return Traced(array, Value.like(array, name), self.trace)
 
-    def _traced(self, array: Any) -> Traced:
+    def _as_traced(self, array: Any) -> Traced:
         """A result of the step, or of its sweep."""
         if isinstance(array, Lifted) and getattr(array, "trace", None) is not self.trace:
             raise UnrollError
@@ -128,7 +128,7 @@ class _Scan:
             with observed_by(_Writes()), trace.noting() as operands:
                 after, ys = step(tensors[:n], tensors[n:])
             results = [*after, *ys]
-            self.outs = [self._traced(x._array) for x in results]
+            self.outs = [self._as_traced(x._array) for x in results]
             self.nodes = [x._node if recording() and inexact(x._array) else None for x in results]
             self.tracked.append({i for i, x in enumerate(self.nodes[:n]) if x})
             inside = list(walk(self.nodes, self.since))
@@ -174,7 +174,7 @@ class _Scan:
             node = _LoopNode(self, found[: len(results)])
             ends = {*self.outer, *[x.number for x in self.entries.values()]}
             for i, number in live.items():
-                met = self._visited(self.count - 1, live.keys() - {i})
+                met = self._visit(self.count - 1, live.keys() - {i})
                 twin = i < n and number in ends.union(met)
                 tensors[i] = with_node(found[i], (_Twin if twin else Output)(node, i))
         for i, x in enumerate(after):  # Tensors that are one, or from before, are so afterwards
@@ -214,13 +214,13 @@ class _Scan:
                 known.setdefault(number, ("node", len(form)))
         return [form, *[known.get(x.number, x) for x in self.nodes if x]]
 
-    def reached(self, given: Iterable[int], lo: int, hi: int) -> tuple[list[set[int]], set[int]]:
+    def reach(self, given: Iterable[int], lo: int, hi: int) -> tuple[list[set[int]], set[int]]:
         """The results that have cotangents in each of some steps, last first, and states before."""
         seeds, every = list[set[int]](), {*given}
         states, ys = {i for i in every if i < self.n}, {i for i in every if i >= self.n}
         for t in reversed(range(lo, hi)):
             seeds.append(states | ys)
-            found = self._visited(t, seeds[-1])
+            found = self._visit(t, seeds[-1])
             states = {i for i in self.tracked[t] if self.entries[i].number in found}
         return seeds, states
 
@@ -229,12 +229,12 @@ class _Scan:
 
         A loop begins with zeros for a cotangent that there is not, which a rule might make NaN.
         """
-        each, _ = self.reached(given, 0, hi)
+        each, _ = self.reach(given, 0, hi)
         every = set[int]().union(*each)
         steps = zip(reversed(range(hi)), each, strict=True)
-        return all(self._visited(t, x).keys() == self._visited(t, every).keys() for t, x in steps)
+        return all(self._visit(t, x).keys() == self._visit(t, every).keys() for t, x in steps)
 
-    def _visited(self, t: int, roots: set[int]) -> dict[int, Node]:
+    def _visit(self, t: int, roots: set[int]) -> dict[int, Node]:
         """`_leading`, found once."""
         key = frozenset(self.tracked[t]), frozenset(roots)
         if key not in self.visited:
@@ -250,7 +250,7 @@ class _Scan:
         reads, and the parents whose cotangents it gives, or None.
         """
         n, start = self.n, len(self.trace.instructions)
-        each, passed = self.reached(given, lo, hi)
+        each, passed = self.reach(given, lo, hi)
         state = {i for i in passed.union(*each[1:]) if i < n}
         # Those of results first, as in a sweep of all steps: there they are stacked last.
         used = set[int]().union(*each)
@@ -271,7 +271,7 @@ class _Scan:
             ends = {*self.outer, *[x.number for x in self.entries.values()]}
             how: Any = {"targets": ends, "wanted": wanted, "stop_at_targets": True}
             arrived = sweep(roots, keep=True, **how)
-            flows = {node.number: self._traced(x) for node, x in arrived.items()}
+            flows = {node.number: self._as_traced(x) for node, x in arrived.items()}
             into = {i: flows.get(x.number) for i, x in self.entries.items()}
             members = [i for i, x in into.items() if i >= n and x is not None]
             back: Any = [self.zeros(g[i]) if (x := into.get(i)) is None else x for i in carried]
@@ -300,14 +300,14 @@ class _Scan:
         """
         trace, inside, kept = self.trace, list[Instruction](), list[tuple[Instruction, int]]()
         for step, at in zip(trace.instructions[start:], trace._ticks[start:], strict=True):
-            varies = not self.varying.isdisjoint(step.used())
+            varies = not self.varying.isdisjoint(step.uses())
             if not step.pure or (varies and step.name.startswith("number.")):
                 raise UnrollError
             if varies:
                 self.varying.update(step.results)
             else:
                 kept.append((step, at))
-            if varies or not step.used():
+            if varies or not step.uses():
                 inside.append(step)
         trace.instructions[start:] = [step for step, _ in kept]
         trace._ticks[start:] = [at for _, at in kept]

@@ -44,7 +44,7 @@ from wengert.compiler.passes.forms import (
 from wengert.compiler.program import is_literal, order_of
 from wengert.nn.kernels import numpy_classification, numpy_normalisations
 
-__all__ = ["lowered"]
+__all__ = ["lower"]
 
 _SEQUENCES: Final = (tuple, list)
 
@@ -84,11 +84,11 @@ class _Array(NDArrayOperatorsMixin):
     def __len__(self) -> int:
         return self.shape[0]  # type: ignore[no-any-return]
 
-    def _asked(self, *given: Any) -> Any:
+    def _refuse(self, *given: Any) -> Any:
         raise _WholeError
 
-    __array__ = __bool__ = __float__ = __getitem__ = __index__ = __int__ = __iter__ = _asked
-    __setitem__ = _asked
+    __array__ = __bool__ = __float__ = __getitem__ = __index__ = __int__ = __iter__ = _refuse
+    __setitem__ = _refuse
 
     # -- functions -----------------------------------------------------------------------------
 
@@ -100,34 +100,34 @@ class _Array(NDArrayOperatorsMixin):
             given = {
                 k: x for k, x in keywords.items() if k == "axis" or not (x is None or x is False)
             }
-            made = _called(_REDUCTIONS[ufunc], ufunc.reduce, inputs, given)
+            made = _call(_REDUCTIONS[ufunc], ufunc.reduce, inputs, given)
         elif method == "__call__":
-            made = _called(ufunc.__name__, ufunc, inputs, keywords, own=True)
+            made = _call(ufunc.__name__, ufunc, inputs, keywords, own=True)
         else:
             raise _WholeError
-        return made if out is None else _written(out[0], made)
+        return made if out is None else _write(out[0], made)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         # Results of other functions may be views.
-        return _called(func.__name__, func, args, kwargs, own=func is np.clip)
+        return _call(func.__name__, func, args, kwargs, own=func is np.clip)
 
     # -- methods -------------------------------------------------------------------------------
 
     def astype(self, dtype: Any, *, copy: bool = True) -> Any:
         if not copy and self.dtype == dtype:
             return self
-        return _called("astype", ASTYPE, (self, np.dtype(dtype)), {}, own=True)
+        return _call("astype", ASTYPE, (self, np.dtype(dtype)), {}, own=True)
 
     def conjugate(self) -> Any:
         return np.conj(self) if self.dtype.kind == "c" else self
 
     def put(self, places: Any, values: Any) -> None:
-        _written(self, _called("put", put, (self, places, values), {}))
+        _write(self, _call("put", put, (self, places, values), {}))
 
     @property
     def mT(self) -> Any:
         self.own = False
-        return _called("matrix_transpose", getter("mT"), (self,), {})
+        return _call("matrix_transpose", getter("mT"), (self,), {})
 
 
 def _method(name: str, function: Callable[..., Any], *, own: bool) -> Callable[..., Any]:
@@ -135,7 +135,7 @@ def _method(name: str, function: Callable[..., Any], *, own: bool) -> Callable[.
 
     def method(self: _Array, *operands: Any) -> Any:
         self.own &= own
-        return _called(name, function, (self, *operands), {}, own=own)
+        return _call(name, function, (self, *operands), {}, own=own)
 
     return method
 
@@ -151,29 +151,29 @@ for _name, _function in (("reshape", RESHAPE), ("transpose", TRANSPOSE), ("view"
 _REDUCTIONS: Final = {np.add: "sum", np.multiply: "prod", np.maximum: "max", np.minimum: "min"}
 
 
-def _called(
+def _call(
     name: str, function: Any, operands: Any, keywords: Mapping[str, Any], *, own: bool = False
 ) -> Any:
     """Record a call that a kernel makes, and return its result."""
     trace: Any = current()
-    given = {name: _given(x) for name, x in keywords.items()} if keywords else keywords
-    answer = trace.call(name, function, tuple([_given(x) for x in operands]), given)
+    given = {name: _unwrap(x) for name, x in keywords.items()} if keywords else keywords
+    answer = trace.call(name, function, tuple([_unwrap(x) for x in operands]), given)
     if answer is None:  # it has written into an array
         raise _WholeError
-    return _handed(answer, own=own)
+    return _wrap(answer, own=own)
 
 
-def _given(x: Any) -> Any:
+def _unwrap(x: Any) -> Any:
     """A kernel's operand as a traced value."""
     kind = type(x)
     if kind is _Array:
         return x.traced
     if kind is _Number:
         return x.live
-    return kind(map(_given, x)) if kind in _SEQUENCES and not is_literal(x) else x
+    return kind(map(_unwrap, x)) if kind in _SEQUENCES and not is_literal(x) else x
 
 
-def _handed(x: Any, beside: Sequence[Any] = (), *, own: bool = False) -> Any:
+def _wrap(x: Any, beside: Sequence[Any] = (), *, own: bool = False) -> Any:
     """A traced value as a kernel's operand ``beside`` others."""
     kind = type(x)
     if kind is TracedNumber:
@@ -181,11 +181,11 @@ def _handed(x: Any, beside: Sequence[Any] = (), *, own: bool = False) -> Any:
     if issubclass(kind, Traced):
         return _Array(x, own=own)
     if kind in _SEQUENCES and not is_literal(x):
-        return kind([_handed(part, own=own) for part in x])
+        return kind([_wrap(part, own=own) for part in x])
     return x
 
 
-def _written(out: Any, made: _Array) -> Any:
+def _write(out: Any, made: _Array) -> Any:
     """Assign an array of the kernel's a new value, as a call with ``out`` does."""
     if not isinstance(out, _Array):
         raise _WholeError
@@ -211,17 +211,17 @@ def _as_one(
     def call(*operands: Any, out: Any = None) -> Any:
         trace: Any = current()
         name = function.__name__
-        given = _given(operands)
+        given = _unwrap(operands)
         answer = trace.call(name, function, given, {}, pure=not raises)
         if isinstance(answer, int | float):
             answer = trace.number(name, function, given)
-        made = _handed(answer, own=own)
-        return made if out is None else _written(out, made)
+        made = _wrap(answer, own=own)
+        return made if out is None else _write(out, made)
 
     return call
 
 
-def _chosen(
+def _choose(
     function: Callable[..., Any], looks: Callable[..., Any], reduce: Callable[..., Any]
 ) -> Callable[..., Any]:
     """A reduction that may depend on the memory layout: one call if so, else the ufunc's."""
@@ -273,7 +273,7 @@ def _kernels() -> dict[str, dict[str, Any]]:
         if facts.looks or facts.of_rows:
             helpers[function.__name__] = _as_one(function, raises=facts.raises, own=facts.of_rows)
         elif facts.chooses is not None and facts.reduction is not None:
-            helpers[function.__name__] = _chosen(function, facts.chooses, facts.reduction)
+            helpers[function.__name__] = _choose(function, facts.chooses, facts.reduction)
     made: dict[str, dict[str, Any]] = {}
     for module in (
         numpy_networks, numpy_reductions, numpy_normalisations, numpy_classification, numpy
@@ -296,14 +296,14 @@ def _pieces(
 ) -> Any:
     """Record the calls of a kernel; NotImplemented if it can't be lowered."""
     before = len(trace.instructions), trace.failed
-    given = {k: _handed(x, operands) for k, x in parameters.items()}
+    given = {k: _wrap(x, operands) for k, x in parameters.items()}
     try:
-        made = _in_pieces(kernel)(*[_handed(x, operands) for x in operands], **given)
+        made = _in_pieces(kernel)(*[_wrap(x, operands) for x in operands], **given)
     except TraceError:
         raise
     except Exception:  # recorded as one call, the kernel raises the same error, or none
         made = None
-    answer = _given(made)
+    answer = _unwrap(made)
     parts = answer if isinstance(answer, tuple) else (answer,)
     if not all(isinstance(x, Traced) for x in parts):
         trace.back(*before)
@@ -313,7 +313,7 @@ def _pieces(
     return answer
 
 
-def _placed(trace: Any, x: Any, key: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
+def _place(trace: Any, x: Any, key: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
     """Record an array of zeros with ``x`` at a key without arrays."""
     blank = trace.call("blank", np.zeros, (shape, x.dtype), {})
     return trace.call("set_part", set_part, (blank, x), {"key": key})
@@ -345,7 +345,7 @@ def _special(
     return out if out.dtype == dtype else trace.apply(backend, "astype", (out, dtype), {})
 
 
-def lowered(
+def lower(
     trace: Any,
     backend: Any,
     name: str,
@@ -354,7 +354,7 @@ def lowered(
 ) -> Any:
     """Record the calls that replace a backend's function; NotImplemented if none do."""
     if name == "scatter_add" and len(operands) == 1 and backend.name == "numpy":
-        return _placed(trace, operands[0], **parameters)
+        return _place(trace, operands[0], **parameters)
     kernel = backend.kernels.get(name)
     if (function := LIBRARY_FUNCTIONS.get(kernel)) is not None:
         return _special(trace, backend, function, name, operands, parameters)

@@ -13,21 +13,20 @@ import numpy as np
 from wengert.backends import backend_of, namespaces
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.lines import user_line
-from wengert.compiler.capture.trace import copied, is_mask
+from wengert.compiler.capture.trace import copy_of, is_mask
 from wengert.compiler.capture.traced import Traced, traced
 from wengert.compiler.capture.traced_number import plain
 from wengert.compiler.owners import package_of
 from wengert.compiler.passes.forms import COPY, Method, getter
+from wengert.func.trees import tree_leaves
 from wengert.ops.operators import BINARY, EQUALITY, ORDER, UNARY
 from wengert.tape.aliases import overlap
 from wengert.tape.tensor import Tensor
 
-__all__ = ["RawArray", "check_class", "shared"]
+__all__ = ["RawArray", "check_class", "share_memory"]
 
 #: Attributes that depend on shape, dtype and device alone.
 _STATIC: Final = frozenset({"itemsize", "nbytes", "ndim", "sharding", "size"})
-#: NumPy's own array classes.
-_NUMPYS: Final = (np.ndarray, np.memmap)
 
 
 class RawArray(Traced):
@@ -44,7 +43,7 @@ class RawArray(Traced):
         self.trace.backends.add(backend_of(self.inner))
         answer = self.trace.call(f"raw.{name}", function, operands, parameters)
         if type(answer) is not Traced:
-            raise _refused(f"{name} of a raw array gives no array")
+            raise _refusal(f"{name} of a raw array gives no array")
         return RawArray(answer.inner, answer.value, answer.trace)
 
     def __array_ufunc__(  # type: ignore[override]
@@ -53,13 +52,13 @@ class RawArray(Traced):
         if any(isinstance(x, Tensor) for x in inputs):
             return NotImplemented
         if method != "__call__" or keywords.get("out") is not None:
-            raise _refused(f"np.{ufunc.__name__} reduces a raw array, or writes into one")
+            raise _refusal(f"np.{ufunc.__name__} reduces a raw array, or writes into one")
         return self.call(ufunc.__name__, ufunc, *inputs, **keywords)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if any(issubclass(kind, Tensor) for kind in types):
             return NotImplemented
-        raise _refused(f"np.{func.__name__} is called with a raw array")
+        raise _refusal(f"np.{func.__name__} is called with a raw array")
 
     def __getattr__(self, name: str) -> Any:
         if name in _STATIC:
@@ -70,28 +69,28 @@ class RawArray(Traced):
             return self.call(name, getter(name), self)
         if name == "item" and isinstance(self.inner, np.generic):  # as an operand of a Tensor's
             return lambda: self.trace.number("item", Method("item"), (self,))
-        raise _refused(f"{name} is asked of a raw array")
+        raise _refusal(f"{name} is asked of a raw array")
 
     def __len__(self) -> int:
         return len(self.inner)
 
     def __getitem__(self, key: Any) -> "RawArray":
-        if any(map(is_mask, key if isinstance(key, tuple) else (key,))):
-            raise _refused("a mask chooses elements of a raw array")
+        if any(map(is_mask, tree_leaves(key))):
+            raise _refusal("a mask chooses elements of a raw array")
         return self.call("getitem", operator.getitem, self, plain(key))
 
     def __iter__(self) -> Any:
         return map(self.__getitem__, range(len(self)))
 
     def values(self, *_: Any) -> Any:
-        raise _refused("elements of a raw array are read, written or copied")
+        raise _refusal("elements of a raw array are read, written or copied")
 
     __array__ = __bool__ = __complex__ = __contains__ = __float__ = __format__ = __hash__ = values  # type: ignore[assignment]
     __index__ = __int__ = __reduce__ = __reduce_ex__ = __repr__ = __round__ = __str__ = values
     __dlpack__ = __setitem__ = __delitem__ = __copy__ = __deepcopy__ = values
 
 
-def _refused(what: str) -> TraceError:
+def _refusal(what: str) -> TraceError:
     return TraceError(
         f"{user_line()}: {what} inside a function that is compiled; write wg.asarray(x) first, "
         "and compute with that"
@@ -106,7 +105,7 @@ def _operator(name: str, sign: str = "") -> Any:
         if own is not None and package_of(caller) == "wengert":  # a rule, of an operand
             return own(self, *others)
         if sign == "i":
-            raise _refused(f"Python's operator {name} writes into a raw array")
+            raise _refusal(f"Python's operator {name} writes into a raw array")
         if not others or not isinstance(others[0], Tensor):
             return self.call(name, function, *((*others, self) if sign else (self, *others)))
         if name == "mul" and isinstance(self.inner, np.ndarray):
@@ -134,7 +133,7 @@ def _in_kind(self: Traced, like: Any) -> Any:
     found = RawArray(self.inner, self.value, self.trace)
     scalar, of_numpy = [isinstance(self.inner, x) for x in (np.generic, np.generic | np.ndarray)]
     if self.shape or not of_numpy:  # eager transforms answer with memory of their own
-        return found.call("copy", COPY if of_numpy else copied, found)
+        return found.call("copy", COPY if of_numpy else copy_of, found)
     if scalar == isinstance(like, np.generic):
         return found
     return found.call("asarray", np.asarray, found) if scalar else found[()]
@@ -146,14 +145,14 @@ Traced.in_kind = _in_kind  # type: ignore[assignment,method-assign]
 def check_class(x: Any, name: str) -> None:
     """Raise if an array's class is a subclass of `numpy.ndarray`, which can't be traced."""
     kind = type(x)
-    if kind not in _NUMPYS and issubclass(kind, np.ndarray):
+    if kind not in (np.ndarray, np.memmap) and issubclass(kind, np.ndarray):
         raise TraceError(
             f"{name} is a {kind.__module__}.{kind.__qualname__}, a subclass of numpy.ndarray, "
             "which can't be traced: pass np.asarray(x) instead"
         )
 
 
-def shared(x: Any, y: Any) -> bool:
+def share_memory(x: Any, y: Any) -> bool:
     """Whether two arrays of a library may overlap in memory, if the library tells."""
     if hasattr(x, "untyped_storage") and hasattr(y, "untyped_storage"):
         pair = x.untyped_storage(), y.untyped_storage()

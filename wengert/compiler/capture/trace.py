@@ -23,10 +23,10 @@ from wengert.backends.backend import composite_of, composites, function_of, on_d
 from wengert.backends.registry import local_selection
 from wengert.compiler.capture.draws import Draws
 from wengert.compiler.capture.errors import TraceError, UnrollError, trace_errors
-from wengert.compiler.capture.lines import described, running_line, user_line
+from wengert.compiler.capture.lines import describe, running_line, user_line
 from wengert.compiler.capture.locks import Locks
-from wengert.compiler.capture.looping import looped
-from wengert.compiler.capture.lowering import lowered
+from wengert.compiler.capture.looping import record_loop
+from wengert.compiler.capture.lowering import lower
 from wengert.compiler.capture.traced import Traced, device_of, running, traced, tracing
 from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.facts import KERNELS, PLAIN, facts_of
@@ -38,7 +38,7 @@ from wengert.compiler.program import (
     Program,
     Value,
     is_literal,
-    mapped,
+    map_parts,
     order_of,
 )
 from wengert.func.scanning import looping
@@ -49,7 +49,7 @@ from wengert.tape.observers import observing
 from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.promotion import common_dtype, number_type
 
-__all__ = ["PATIENCE", "Trace", "copied", "is_draw", "is_exchange", "is_mask"]
+__all__ = ["PATIENCE", "Trace", "copy_of", "is_draw", "is_exchange", "is_mask"]
 
 #: Functions of an array's shape and dtype, by the function of a shape and dtype that equals it.
 _LIKE = {name + "_like": name for name in ("empty", "full", "ones", "zeros")}
@@ -106,7 +106,7 @@ class Trace:
             local_selection: Selection(tracing(chosen.backend), chosen.device, chosen.reason),
             trace_errors: self.refused,
             generators.follower: self.draws,
-            looping: partial(looped, self) if self.loops else None,
+            looping: partial(record_loop, self) if self.loops else None,
         }
         self._outside = [(variable, variable.get()) for variable in inside]
         try:
@@ -152,7 +152,7 @@ class Trace:
     ) -> Any:
         """Call and record a function of a backend's namespace, or the calls it is composed of."""
         if self._here is not None:
-            return self._applied(backend, name, operands, parameters)
+            return self._apply(backend, name, operands, parameters)
         for x in operands:
             kind = type(x)
             if kind is not Traced and kind not in _PLAIN:
@@ -161,11 +161,11 @@ class Trace:
                 self.beside.update(map(self._constant, raw))
         try:
             self._here = running_line(self._adjoint)
-            return self._applied(backend, name, operands, parameters)
+            return self._apply(backend, name, operands, parameters)
         finally:
             self._here = None
 
-    def _applied(
+    def _apply(
         self, backend: Backend, name: str, operands: Sequence[Any], parameters: Mapping[str, Any]
     ) -> Any:
         self.backends.add(backend)
@@ -182,7 +182,7 @@ class Trace:
         row = PRIMITIVES.get(name)
         if row is not None:
             self._check_shape(name, facts_of(row).dynamic is True)
-        answer = lowered(self, backend, name, operands, parameters)
+        answer = lower(self, backend, name, operands, parameters)
         if answer is not NotImplemented:
             return answer
         function = attrgetter(name)(backend.namespace)
@@ -214,9 +214,9 @@ class Trace:
     ) -> Any:
         """Call a function on the inner arrays, and record it."""
         if not self.here():
-            raise self.closed(operands)
+            raise self.stale_error(operands)
         if not pure and is_draw(name):
-            self.draws.made()
+            self.draws.count()
         operands = tuple(operands)
         try:
             given = [x.inner if type(x) is Traced else _inner(x) for x in operands]
@@ -228,7 +228,7 @@ class Trace:
             # A dtype error does not depend on values: the engine casts, and calls again.
             dtypes = {x.dtype for x in operands if isinstance(x, Traced)}
             if not isinstance(error, TypeError) and (len(dtypes) < 2 or _by_values(name, error)):
-                self._failed(name, error)
+                self._note_failure(name, error)
             raise
         if isinstance(answer, _SEQUENCES):
             if not all(map(_is_array, answer)):
@@ -256,7 +256,7 @@ class Trace:
 
     def look(self, function: Callable[..., Any], operands: Sequence[Any]) -> None:
         """Record a check: a function that raises for some values, and returns nothing."""
-        self._computed(function.__name__, function, operands)
+        self._compute(function.__name__, function, operands)
         self._add("look", function, tuple(operands), _NO_PARAMETERS, (), (), False)
 
     def back(self, count: int, failed: str) -> None:
@@ -266,7 +266,7 @@ class Trace:
 
     def number(self, name: str, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
         """Compute and record arithmetic of Python numbers."""
-        answer = self._computed(name, function, operands)
+        answer = self._compute(name, function, operands)
         value = Value.like(answer)
         self.numbers[value] = answer
         self._sources[value] = frozenset().union(
@@ -279,16 +279,16 @@ class Trace:
         self._add(f"number.{name}", function, tuple(operands), {}, (value,), answer, True)
         return TracedNumber(answer, value, self)
 
-    def _computed(self, name: str, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
+    def _compute(self, name: str, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
         if not self.here():
-            raise self.closed(operands)
+            raise self.stale_error(operands)
         try:
             return function(*_inner(tuple(operands)))
         except Exception as error:  # a shift by a negative number, say, which is a ValueError
-            self._failed(name, error)
+            self._note_failure(name, error)
             raise
 
-    def _failed(self, name: str, error: Exception) -> None:
+    def _note_failure(self, name: str, error: Exception) -> None:
         """Note a failure that depends on values: a function that catches it can't be recorded."""
         self.failed = (
             f"{user_line()}: {name} raised {type(error).__name__}, which the function has caught; "
@@ -334,9 +334,9 @@ class Trace:
             raise TypeError("there is no array among the operands")
         dtypes = [dtype_of(x.dtype) for x in arrays if hasattr(x, "dtype")]
         for i, x in enumerate(arrays):
-            whole = type(x) is TracedNumber and type(x.number) is int and self.given(x)
+            whole = type(x) is TracedNumber and type(x.number) is int and self.is_given(x)
             if whole and common_dtype(dtypes, [int]).kind.endswith("integer"):
-                arrays[i] = x.pinned()  # libraries may wrap an integer that is too large
+                arrays[i] = x.pin()  # libraries may wrap an integer that is too large
         if not weak:
             for i, x in enumerate(arrays):
                 if isinstance(x, TracedNumber | int | float | complex):
@@ -354,7 +354,7 @@ class Trace:
     def decide(self, name: str, function: Callable[..., Any], operands: tuple[Any, ...]) -> bool:
         """The outcome of a comparison, which the program requires from now on."""
         sources = self._inputs_of(operands)
-        answer: bool = self._computed(name, function, operands)
+        answer: bool = self._compute(name, function, operands)
         if not self.pinned.keys() >= sources:
             result = Value(None, bool)
             key = (name, *(values := self.value(operands)))
@@ -367,10 +367,10 @@ class Trace:
     def _inputs_of(self, operands: tuple[Any, ...]) -> frozenset[Value]:
         """The inputs that numbers depend on; raise if they depend on arrays' values."""
         if not self.here():
-            raise self.closed(operands)
+            raise self.stale_error(operands)
         numbers = [x for x in operands if isinstance(x, TracedNumber)]
         sources = frozenset[Value]().union(*[self._sources[x.value] for x in numbers])
-        if not all(self.given(x) for x in numbers):
+        if not all(self.is_given(x) for x in numbers):
             raise TraceError(
                 f"{user_line()}: the values of a raw array are read inside a function that is "
                 "compiled; they differ from call to call, and what is decided by them would not"
@@ -380,7 +380,7 @@ class Trace:
     def decisions(self) -> tuple[Program, tuple[bool, ...]]:
         """The program of the comparisons that decide control flow, and their outcomes."""
         pinned = {value for value, x in self._sources.items() if self.pinned.keys() >= x}
-        found = [each for each in self.decided.values() if not pinned.issuperset(each[0].used())]
+        found = [each for each in self.decided.values() if not pinned.issuperset(each[0].uses())]
         steps = [step for step, _ in found]
         program = self.arithmetic([step.result for step in steps], steps)
         return program, tuple([outcome for _, outcome in found])
@@ -396,7 +396,7 @@ class Trace:
         read = cut.read()
         return replace(cut, inputs=tuple([value for value in self.inputs if value in read]))
 
-    def given(self, number: TracedNumber) -> bool:
+    def is_given(self, number: TracedNumber) -> bool:
         """Whether a number depends on inputs alone, and not on arrays."""
         return self.inputs.keys() >= self._sources[number.value]
 
@@ -409,10 +409,10 @@ class Trace:
             return x.value
         if issubclass(kind, Traced):
             if x.trace is not self:
-                raise x.trace.closed((x,))
+                raise x.trace.stale_error((x,))
             return x.value
         if isinstance(x, _SEQUENCES):
-            return x if is_literal(x) else mapped(self.value, x)
+            return x if is_literal(x) else map_parts(self.value, x)
         if hasattr(x, "dtype") and hasattr(x, "shape") and not isinstance(x, type):
             return self._constant(x)
         return x
@@ -440,14 +440,14 @@ class Trace:
         """The user's line that made a value, for an error."""
         for step in self.instructions:
             if value in step.results and step.line is not None:
-                return described(step.line)
+                return describe(step.line)
         return "an argument or state of the compiled function"
 
     def here(self) -> bool:
         """Whether the trace is running in this thread or task."""
         return self.open and running.get() is self
 
-    def closed(self, operands: Sequence[Any]) -> TraceError:
+    def stale_error(self, operands: Sequence[Any]) -> TraceError:
         """The error for a value of another thread's or a closed trace."""
         found = [x for x in operands if isinstance(x, Traced | TracedNumber)]
         x = next((x for x in found if not x.trace.open), found[0])
@@ -494,7 +494,7 @@ def is_mask(x: Any) -> bool:
     return isinstance(x, Traced) and dtype_of(x.dtype).name == "bool"
 
 
-def copied(x: Any) -> Any:
+def copy_of(x: Any) -> Any:
     """A copy of an array of any library; numbers, also NumPy's, as they are."""
     if isinstance(x, np.generic) or not hasattr(x, "dtype"):
         return x
@@ -510,7 +510,7 @@ def _inner(x: Any) -> Any:
         return x.inner
     if kind is TracedNumber:
         return x.number
-    return mapped(_inner, x) if isinstance(x, _SEQUENCES) and not is_literal(x) else x
+    return map_parts(_inner, x) if isinstance(x, _SEQUENCES) and not is_literal(x) else x
 
 
 def _is_array(x: Any) -> bool:

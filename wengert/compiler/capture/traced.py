@@ -81,7 +81,7 @@ class Traced(Lifted):
 
     def refusal(self, where: str, done: str, instead: str) -> Exception:
         if not self.trace.here():
-            return self.trace.closed((self,))
+            return self.trace.stale_error((self,))
         return TraceError(
             f"{where}a Tensor inside a function that is compiled {done}: its values differ from "
             "call to call, and the program would keep those of this one. Return the Tensor, and "
@@ -93,7 +93,7 @@ class Traced(Lifted):
 
     def values(self) -> Any:
         if not self.trace.here():
-            raise self.trace.closed((self,))
+            raise self.trace.stale_error((self,))
         asked = reader()
         if asked == "__bool__":
             raise TraceError(
@@ -139,12 +139,12 @@ def _running(operands: Sequence[Any] = ()) -> "Trace":
     trace = current()
     stale = [x for x in operands if isinstance(x, Traced)] if trace is None else []
     if stale:
-        raise stale[0].trace.closed(stale)
+        raise stale[0].trace.stale_error(stale)
     assert trace is not None, "there is no trace"
     return trace
 
 
-def _traced(backend: Backend | None, name: str) -> Any:
+def _attribute(backend: Backend | None, name: str) -> Any:
     """An attribute of the namespace; a function becomes one that records its calls."""
     if backend is not None:
         found = attrgetter(name)(backend.namespace)
@@ -190,7 +190,7 @@ def device_of(x: Any) -> Selection:
 
 #: The namespace of traced arrays.
 traced = namespace_of_raw(
-    f"{__name__}.namespace", partial(_traced, None), device_of, lambda array: False
+    f"{__name__}.namespace", partial(_attribute, None), device_of, lambda array: False
 )
 namespaces[Traced] = traced
 add_operators(Traced, traced)
@@ -221,7 +221,7 @@ class TracingBackend(Backend):
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self.name = backend.name
-        self.namespace = namespace(f"{__name__}.{backend.name}", partial(_traced, backend))
+        self.namespace = namespace(f"{__name__}.{backend.name}", partial(_attribute, backend))
 
     def __getattribute__(self, name: str) -> Any:
         if name in _TRACED_HERE:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.program import Value, mapped
+from wengert.compiler.program import Value, map_parts
 from wengert.ops.operators import BINARY, EQUALITY, ORDER, UNARY
 
 __all__ = ["TracedNumber", "plain"]
@@ -38,13 +38,13 @@ class TracedNumber:
         """Replace raw arrays beside this number by traced ones, in place."""
         return self.trace.regularise(arrays, weak)  # type: ignore[no-any-return]
 
-    def pinned(self) -> Any:
+    def pin(self) -> Any:
         """The number itself; the program requires its value from now on."""
         return self.trace.pin(self)
 
     def present(self) -> Any:
         """The number itself, to find NumPy's dtype for it, which depends on an integer's size."""
-        return self.pinned() if type(self.number) is int else self.number
+        return self.pin() if type(self.number) is int else self.number
 
     def through(self, function: Callable[..., Any]) -> Any:
         """Apply a function of the module `math`, which is recorded."""
@@ -53,14 +53,14 @@ class TracedNumber:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or not hasattr(self.number, name):
             raise AttributeError(f"a number has no attribute {name!r}")
-        return getattr(self.pinned(), name)
+        return getattr(self.pin(), name)
 
     def conjugate(self) -> "TracedNumber":
         """The number itself, where it is real; rules ask for it."""
-        return self.pinned().conjugate() if type(self.number) is complex else self
+        return self.pin().conjugate() if type(self.number) is complex else self
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return np.asarray(self.pinned(), dtype)
+        return np.asarray(self.pin(), dtype)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if not all(issubclass(kind, TracedNumber | np.ndarray) for kind in types):
@@ -83,13 +83,13 @@ _OPERANDS = (TracedNumber, int, float, complex, np.generic, np.ndarray)
 
 def plain(x: Any) -> Any:
     """An argument with traced numbers pinned."""
-    return mapped(_pinned, x)
+    return map_parts(_pin, x)
 
 
-def _pinned(x: Any) -> Any:
+def _pin(x: Any) -> Any:
     if type(x) is slice:
         return slice(*plain((x.start, x.stop, x.step)))
-    return x.pinned() if type(x) is TracedNumber else x
+    return x.pin() if type(x) is TracedNumber else x
 
 
 def _binary(name: str, function: Callable[..., Any], *, reflected: bool) -> Callable[..., Any]:
@@ -123,7 +123,7 @@ def _unary(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _pinning(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda self, *given: function(self.pinned(), *given)
+    return lambda self, *given: function(self.pin(), *given)
 
 
 _COMPARISONS = frozenset([name for name, _ in (*EQUALITY, *ORDER)])

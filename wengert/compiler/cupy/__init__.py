@@ -9,7 +9,7 @@ from typing import Any
 
 from wengert.compiler.program import Program
 
-__all__ = ["Kernel", "fused"]
+__all__ = ["Kernel", "fuse"]
 
 
 class Kernel:
@@ -35,7 +35,7 @@ class Kernel:
         return self._kernel(*operands, **parameters)
 
 
-def fused(program: Program) -> Program:
+def fuse(program: Program) -> Program:
     """The program with fused CuPy kernels in place of elementwise calls.
 
     The kernels are for CUDA's compiler, and of CuPy 14. Elsewhere a program keeps its calls.

@@ -75,7 +75,7 @@ class Body:
     def size(self) -> int:
         """The bytes of its arguments: an array takes pointer, size, shape and strides."""
         arrays = [*[value for value, _ in self.leaves], *self.outputs]
-        numbers = sum(x.shape is None for step, _ in self.steps for x in step.used())
+        numbers = sum(x.shape is None for step, _ in self.steps for x in step.uses())
         return sum(16 + 16 * len(x.shape or ()) for x in arrays) + 16 * numbers + 64
 
     def operands(self, step: Instruction, at: Alignment) -> Iterator[tuple[Any, Alignment | None]]:
@@ -110,11 +110,11 @@ class Fusion:
         self.hard = set(self.outputs)  # values that other calls use
         for step in self.steps:
             if not self._moves(step) and step not in self.reduced:
-                self.hard.update(step.used())
+                self.hard.update(step.uses())
         self.place: dict[Instruction, tuple[int, int]] = {}
         self.absorbing: set[Instruction] = set()
         self._find_places()
-        self.stored = self._stored()
+        self.stored = self._store()
 
     def _look(self, step: Instruction) -> None:
         """Classify a call."""
@@ -128,7 +128,7 @@ class Fusion:
             self.axes.add(step)
             self.maker[step.result] = step
         else:
-            reduced = _reduced(step)
+            reduced = _reduce(step)
             if reduced is not None:
                 self.reduced[step] = reduced
 
@@ -147,7 +147,7 @@ class Fusion:
             elif step in self.reduced and self._maps(step, i, due):
                 self.absorbing.add(step)
                 continue
-            for x in step.used():
+            for x in step.uses():
                 due[x] = min(due.get(x, end), place)
         self._divide()
 
@@ -155,7 +155,7 @@ class Fusion:
         """Divide dependent calls of one place into parts, if they are too many for a kernel."""
         first: dict[Instruction, Instruction] = {}  # union-find
 
-        def found(step: Instruction) -> Instruction:
+        def find(step: Instruction) -> Instruction:
             while first[step] is not step:
                 first[step] = step = first[first[step]]
             return step
@@ -163,14 +163,14 @@ class Fusion:
         moved = [step for step in self.steps if step in self.place]
         for step in moved:
             first[step] = step
-            makers = [self.maker[x] for x in step.used() if x in self.maker]
+            makers = [self.maker[x] for x in step.uses() if x in self.maker]
             for maker in makers:
                 if self.place[maker] == self.place[step]:
-                    first[found(maker)] = found(step)
+                    first[find(maker)] = find(step)
         counts = Counter[Instruction]()
         for step in moved:
-            counts[found(step)] += 1
-            self.place[step] = self.place[step][0], (counts[found(step)] - 1) // LARGEST
+            counts[find(step)] += 1
+            self.place[step] = self.place[step][0], (counts[find(step)] - 1) // LARGEST
 
     def _maps(self, step: Instruction, i: int, due: Mapping[Value, int]) -> bool:
         """Whether a reduction can compute its operand itself, because no other call needs it."""
@@ -183,36 +183,36 @@ class Fusion:
             maker = self.maker.get(value)
             if maker is not None and maker not in calls and due.get(value, i + 1) > i:
                 calls.add(maker)
-                open_ += maker.used()
+                open_ += maker.uses()
                 if len(calls) > LONGEST:
                     return False
         return any(call in self.routines for call in calls)
 
-    def _stored(self) -> set[Value]:
+    def _store(self) -> set[Value]:
         """Results of elementwise calls that are used outside their kernel."""
         found = set(self.outputs)
         for step in self.steps:
             if step not in self.absorbing:
                 place = self.place.get(step)
-                makers = [(x, self.maker[x]) for x in step.used() if x in self.maker]
+                makers = [(x, self.maker[x]) for x in step.uses() if x in self.maker]
                 found.update(x for x, maker in makers if self.place[maker] != place)
         for step in reversed(self.steps):
             if step in self.axes and step.result in found:
-                found.update(step.used())
+                found.update(step.uses())
         return found
 
     # -- the program -----------------------------------------------------------------------------
 
-    def fused(self, made: Callable[[Sequence[Body]], Sequence[Instruction]]) -> Program:
+    def fuse(self, made: Callable[[Sequence[Body]], Sequence[Instruction]]) -> Program:
         """The program with the calls of independent kernels, which ``made`` makes.
 
         Results are the same bitwise, except that a fused sum may add in another order than the
         library's own sum.
         """
-        steps = tuple(self._ordered(made))
+        steps = tuple(self._order(made))
         return dead(replace(self.program, instructions=steps), errors=True)
 
-    def _ordered(self, made: Any) -> Iterator[Instruction]:
+    def _order(self, made: Any) -> Iterator[Instruction]:
         """All calls in a valid order."""
         due: dict[tuple[int, int], list[Instruction]] = {}
         for step in self.steps:
@@ -221,7 +221,7 @@ class Fusion:
         places = sorted(due, reverse=True)
         for i in range(len(self.steps) + 1):
             while places and places[-1][0] == i:
-                yield from self._made(due[places[-1]], places.pop(), made)
+                yield from self._make(due[places[-1]], places.pop(), made)
             if i == len(self.steps):
                 return
             step, last = self.steps[i], (i, len(self.steps))  # after all parts
@@ -241,7 +241,7 @@ class Fusion:
         self._write(body, value, tuple(range(len(value.shape))), place)
         return body
 
-    def _made(
+    def _make(
         self, steps: Sequence[Instruction], place: tuple[int, int], made: Any
     ) -> Iterator[Instruction]:
         """The kernels of one place, by shape, and views of their results."""
@@ -258,7 +258,7 @@ class Fusion:
         """The kernels for values of one shape: as many per kernel as its arguments allow."""
         body = Body({}, values, self.routines)
         for value in values:
-            self._write(body, value, _aligned(value.shape or (), body.shape), place)
+            self._write(body, value, _align(value.shape or (), body.shape), place)
         if body.size <= ARGUMENTS or len(values) == 1:
             return [body]
         half = len(values) // 2
@@ -288,7 +288,7 @@ def _below(at: Alignment, result: Value, operand: Value) -> Alignment:
     return tuple([None if axis is None or axis < less else axis - less for axis in at])
 
 
-def _aligned(shape: tuple[int, ...], loop: tuple[int, ...]) -> Alignment:
+def _align(shape: tuple[int, ...], loop: tuple[int, ...]) -> Alignment:
     """The alignment of an array that differs from the loop in axes of length 1 alone."""
     axes = iter([axis for axis, n in enumerate(shape) if n != 1])
     return tuple([None if n == 1 else next(axes) for n in loop])
@@ -299,7 +299,7 @@ def _through(at: Alignment, step: Instruction) -> Alignment:
     shape = step.result.shape or ()
     if step.name == "broadcast_to":
         return _below(at, step.result, step.operands[0])
-    where = _aligned(step.operands[0].shape, shape)
+    where = _align(step.operands[0].shape, shape)
     return tuple([None if axis is None else where[axis] for axis in at])
 
 
@@ -340,12 +340,12 @@ def _routine(step: Instruction) -> Routine | None:
 
 def _shows(step: Instruction) -> bool:
     """Whether a call is a view with other axes of length 1, or broadcast."""
-    if step.name not in _AXES or [*step.used()] != [step.operands[0]]:
+    if step.name not in _AXES or [*step.uses()] != [step.operands[0]]:
         return False
     return step.name == "broadcast_to" or _long(step.operands[0].shape) == _long(step.result.shape)
 
 
-def _reduced(step: Instruction) -> Reduced | None:
+def _reduce(step: Instruction) -> Reduced | None:
     """The C code of a reduction; None for other calls."""
     if not str(getattr(step.function, "__module__", "")).startswith("cupy"):
         return None

@@ -17,12 +17,12 @@ from wengert.compiler.emission.spelling import Names, identifier
 from wengert.compiler.passes.forms import RESHAPE
 from wengert.compiler.program import Instruction, Program, Value
 
-__all__ = ["fused"]
+__all__ = ["fuse"]
 
 
-def fused(program: Program) -> Program:
+def fuse(program: Program) -> Program:
     """The program with fused kernels in place of elementwise calls."""
-    return Fusion(program).fused(_kernel_calls)
+    return Fusion(program).fuse(_kernel_calls)
 
 
 @lru_cache(maxsize=1024)
@@ -148,11 +148,11 @@ class _Text:
             self.lines.append(f"{name} = {through}({name});")
 
 
-def _indented(lines: Sequence[str]) -> str:
+def _indent(lines: Sequence[str]) -> str:
     return "\n" + "\n".join(f"    {line}" for line in lines) + "\n    "
 
 
-def _named(body: Body) -> str:
+def _name(body: Body) -> str:
     """A name with the user's file and line."""
     line = body.last.line
     if line is None:
@@ -212,7 +212,7 @@ def _elementwise(body: Body) -> list[Instruction]:
     if np.prod(shape) != body.outputs[0].size:  # no array has the loop's shape
         return _plain(body)
     takes, gives = _parameters(text.given), _parameters(text.outputs)
-    arguments = (takes, gives, _indented(text.lines), _named(body))
+    arguments = (takes, gives, _indent(text.lines), _name(body))
     kernel = _kernel("ElementwiseKernel", arguments, _keywords(text.preambles))
     results = [x if x.shape == shape else Value(shape, x.dtype, x.name) for x in body.outputs]
     several = len(results) > 1
@@ -244,11 +244,11 @@ def _reducing(body: Body) -> list[Instruction]:
     operands, shape, found = _operands(text, step.line)
     dtype, _, value = text.outputs[0]
     at = tuple(range(len(value.shape or ())))
-    function = f"of_{_named(body)}"
+    function = f"of_{_name(body)}"
     takes = ", ".join(f"{c_type(kind)} {name}" for kind, name, _ in text.given)
     lines = [*text.lines, f"return {text._known[value, at]};"]
     text.preambles[
-        f"static __device__ {c_type(dtype)} {function}({takes}) {{{_indented(lines)}}}"
+        f"static __device__ {c_type(dtype)} {function}({takes}) {{{_indent(lines)}}}"
     ] = None
     gives = c_type(step.result.dtype) or ""
     out = "out_1" if all(name != "out_1" for _, name, _ in text.given) else "result_1"
@@ -263,7 +263,7 @@ def _reducing(body: Body) -> list[Instruction]:
             how.reduce,
             f"{out} = {cast(gives, 'a')}",
             how.identity,
-            _named(body),
+            _name(body),
         ),
         ((("reduce_type", how.type),) if how.type else ()) + _keywords(text.preambles),
     )
@@ -295,11 +295,11 @@ def _joint(bodies: Sequence[Body]) -> list[Instruction]:
         takes += [f"{c_type(kind)} &{name}" for kind, name, _ in text.outputs]
         key = tuple(takes), tuple(text.lines)
         if key not in functions:
-            functions[key] = f"of_{_named(body)}_{len(functions) + 1}"
+            functions[key] = f"of_{_name(body)}_{len(functions) + 1}"
             preambles.update(text.preambles)
             preambles[
                 f"static __device__ void {functions[key]}({', '.join(takes)}) "
-                f"{{{_indented(text.lines)}}}"
+                f"{{{_indent(text.lines)}}}"
             ] = None
         size = body.outputs[0].size
         at = f"[i - {start}]" if start else "[i]"
@@ -321,7 +321,7 @@ def _joint(bodies: Sequence[Body]) -> list[Instruction]:
         start += size
         calls.append((start, f"{functions[key]}({', '.join(passed)});"))
     parameters = _parameters(list(given.values())), _parameters(outs)
-    arguments = (*parameters, _indented(_in_ranges(calls)), _named(bodies[-1]))
+    arguments = (*parameters, _indent(_in_ranges(calls)), _name(bodies[-1]))
     kernel = _kernel("ElementwiseKernel", arguments, _keywords(preambles))
     places, empty = [Value(x.shape, x.dtype) for _, _, x in outs], sys.modules["cupy"].empty
     for x in places:

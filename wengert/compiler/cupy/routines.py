@@ -169,11 +169,11 @@ def routine(function: Any, operands: Sequence[Any], gives: Any) -> Routine | Non
     Operands are data types of arrays, Python's types of numbers that are not known, and numbers.
     """
     given = tuple(operands)
-    return _found(function, given, tuple(map(type, given)), gives)
+    return _find(function, given, tuple(map(type, given)), gives)
 
 
 @lru_cache(maxsize=4096)
-def _found(function: Any, operands: Any, types: Any, gives: Any) -> Routine | None:
+def _find(function: Any, operands: Any, types: Any, gives: Any) -> Routine | None:
     """What `routine` answers, which depends on the types of numbers, too: 1 is no 1.0."""
     if function.nin != len(operands) or function.nout != 1:
         return None

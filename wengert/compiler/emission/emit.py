@@ -14,8 +14,8 @@ import numpy as np
 
 from wengert.backends import Backend
 from wengert.backends.backend import on_device
-from wengert.compiler.capture.trace import copied
-from wengert.compiler.cupy import Kernel, fused
+from wengert.compiler.capture.trace import copy_of
+from wengert.compiler.cupy import Kernel, fuse
 from wengert.compiler.emission.spelling import Names, Speller, identifier
 from wengert.compiler.libraries import library_of
 from wengert.compiler.passes.buffers import buffers
@@ -25,7 +25,7 @@ from wengert.compiler.passes.liveness import copy_outputs, holders
 from wengert.compiler.passes.loops import Loop
 from wengert.compiler.program import Instruction, Line, Program, Value, values_in
 
-__all__ = ["Emitted", "emit", "folded", "tupled"]
+__all__ = ["Emitted", "emit", "fold", "spell_tuple"]
 
 _made: Callable[[], int] = count(1).__next__
 
@@ -51,7 +51,7 @@ def emit(program: Program, backend: Backend | None, *, name: str = "step") -> Em
 
     The functions of the backend's library are written by name.
     """
-    program, calls = _placed(program, backend)
+    program, calls = _place(program, backend)
     writer = _Writer(program, backend, identifier(name))
     source = writer.source()
     file = f"<compiled {writer.name} {_made()}>"
@@ -68,7 +68,7 @@ def emit(program: Program, backend: Backend | None, *, name: str = "step") -> Em
     return Emitted(source, function, dict(writer.speller.bound))
 
 
-def _placed(
+def _place(
     program: Program, backend: Backend | None, carried: int | None = None
 ) -> tuple[Program, Program]:
     """The program with memory for its results, and before that."""
@@ -77,7 +77,7 @@ def _placed(
         program = copy_outputs(program, partial(_copying, backend), carried)
     calls = program
     if library == "cupy":
-        program = fused(program)
+        program = fuse(program)
     if library in ("numpy", "cupy"):
         program = buffers(program, kept=library == "numpy")
     return program, calls
@@ -86,7 +86,7 @@ def _placed(
 def _copying(backend: Backend | None, x: Value, result: Value) -> Instruction:
     """The instruction that copies an array of a library, or of any if ``backend`` is None."""
     if backend is None:
-        return Instruction("copy", copied, (x,), {}, (result,))
+        return Instruction("copy", copy_of, (x,), {}, (result,))
     if backend.name != "numpy":
         return Instruction("copy", backend.xp.asarray, (x,), {"copy": True}, (result,))
     # "K" keeps the memory layout.
@@ -117,14 +117,14 @@ class _Writer:
 
     def source(self) -> str:
         """The module's text."""
-        parts, lines, answer = self.parts()
+        parts, lines, answer = self.write()
         inputs = [self.known[value] for value in self.program.inputs]
-        head = folded(f"def {self.name}({', '.join(inputs)}):")
-        parts += [[*head, *lines, *tupled("    return ", answer)]]
+        head = fold(f"def {self.name}({', '.join(inputs)}):")
+        parts += [[*head, *lines, *spell_tuple("    return ", answer)]]
         parts = [sorted(self.speller.imports), *parts]
         return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
-    def parts(self) -> tuple[list[list[str]], list[str], list[str]]:
+    def write(self) -> tuple[list[list[str]], list[str], list[str]]:
         """What stands before the function, its lines, and the outputs."""
         program = self.program
         for i, value in enumerate(program.inputs):
@@ -154,10 +154,10 @@ class _Writer:
 
     def _loop(self, loop: Loop, results: Sequence[Value]) -> list[list[str]]:
         """The function of a loop, by JAX's own there, and what stands before it."""
-        body, _ = _placed(loop.body, self.backend, loop.carried)
+        body, _ = _place(loop.body, self.backend, loop.carried)
         inner = _Writer(body, self.backend, "loop", self)
-        self.speller.called(loop, inner.name)
-        parts, lines, after = inner.parts()
+        self.speller.bind_call(loop, inner.name)
+        parts, lines, after = inner.write()
         names, n, new = [inner.known[x] for x in loop.body.inputs], loop.carried, self.names.new
         state, rows = names[:n], names[n : n + loop.rows]
         lines = [f"    {line}" for line in lines]
@@ -182,8 +182,8 @@ class _Writer:
             carried = f"        {', '.join(state)} = {', '.join(after[:n])}"
             text.append(carried if state else "        pass")
             names[n : n + loop.rows], answer = wholes, [*state, *made]
-        head = folded(f"def {inner.name}({', '.join(names)}):")
-        return [*parts, [*head, *text, *tupled("    return ", answer)]]
+        head = fold(f"def {inner.name}({', '.join(names)}):")
+        return [*parts, [*head, *text, *spell_tuple("    return ", answer)]]
 
     def _empty(self, x: Value) -> str:
         shape, dtype = (self.speller.literal(part, {}) for part in (x.shape, x.dtype))
@@ -206,7 +206,7 @@ class _Writer:
     def _view(self, step: Instruction) -> str:
         """Take a view of a buffer."""
         call = self.speller.call(step, self.known)
-        wanted = f"{self.known[step.used()[0]]}_{identifier(_short(step))}"
+        wanted = f"{self.known[step.uses()[0]]}_{identifier(_short(step))}"
         self.known[step.result] = self.names.new(wanted)
         return f"{self.known[step.result]} = {call}"
 
@@ -230,15 +230,15 @@ class _Writer:
                 self.names.release(self.known[value], self._wanted[value])
         if out is not None and form(step).statement:
             self.known[step.result] = out
-            self._text += folded(f"    {call}")
+            self._text += fold(f"    {call}")
             return
-        given = [self._named(step, value) for value in step.results]
+        given = [self._name(step, value) for value in step.results]
         if step.several and given:
-            self._text += tupled("    ", given, f" = {call}")
+            self._text += spell_tuple("    ", given, f" = {call}")
         else:
-            self._text += folded(f"    {given[0]} = {call}" if given else f"    {call}")
+            self._text += fold(f"    {given[0]} = {call}" if given else f"    {call}")
 
-    def _named(self, step: Instruction, value: Value) -> str:
+    def _name(self, step: Instruction, value: Value) -> str:
         """Give a result its name."""
         wanted = identifier(value.name or _short(step))
         if not value.name and step.line is not None and step.line.stage == "backward":
@@ -254,7 +254,7 @@ class _Writer:
         """A ``del`` of views of arrays to be overwritten, whose reference counts are then known."""
         held, over = holders(self.program), set(step.operands)
         names = [name for name, value in self._written.items() if not over.isdisjoint(held[value])]
-        return folded(f"    del ({', '.join(names)},)") if names else []
+        return fold(f"    del ({', '.join(names)},)") if names else []
 
 
 def _tuple(names: Sequence[str]) -> str:
@@ -277,7 +277,7 @@ def _last_uses(program: Program, inline: set[Instruction]) -> dict[int, list[Val
     written: dict[Value, Value] = {}  # the value that has the name
     last: dict[Value, int] = {}
     for i, step in enumerate(program.instructions):
-        for x in (*step.used(), *(() if step.out is None else (step.out,))):
+        for x in (*step.uses(), *(() if step.out is None else (step.out,))):
             last[written.get(x, x)] = i
         if step in inline or (step.out is not None and form(step).statement):
             x = step.operands[0] if step.out is None else step.out
@@ -292,15 +292,15 @@ def _last_uses(program: Program, inline: set[Instruction]) -> dict[int, list[Val
     return ending
 
 
-def tupled(start: str, names: Sequence[str], end: str = "") -> list[str]:
+def spell_tuple(start: str, names: Sequence[str], end: str = "") -> list[str]:
     """The lines of a statement with a tuple of names, in brackets unless it is short."""
     text = f"{', '.join(names)}{',' if len(names) == 1 else ''}"
     line = f"{start}{text}{end}"
     short = len(names) > 1 and len(line) <= WIDTH
-    return [line] if short else folded(f"{start}({text}){end}")
+    return [line] if short else fold(f"{start}({text}){end}")
 
 
-def folded(line: str) -> list[str]:
+def fold(line: str) -> list[str]:
     """A line, wrapped if it is long."""
     lines, inner = list[str](), "        "
     while len(line) > WIDTH:

@@ -88,7 +88,7 @@ def exported_program(
     }
     if any(kind == "object" for kind, _ in recording.leaves):
         raise ValueError(f"{name} can't be saved: it returns an object of its state; return a copy")
-    answer = [_answered(leaf, program, at, changed) for leaf in recording.leaves]
+    answer = [_output(leaf, program, at, changed) for leaf in recording.leaves]
     # State that only its own next value reads need not be kept: mostly gradients.
     wanted, updates = answer, list(becomes)
     decided = recording.decided
@@ -121,7 +121,7 @@ def exported_program(
     )
 
 
-def _answered(
+def _output(
     leaf: tuple[str, Any], program: Program, at: Mapping[Ref, int], changed: Mapping[Ref, Any]
 ) -> Any:
     """A leaf of the answer as an output: a value or a constant."""

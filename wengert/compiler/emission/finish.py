@@ -26,7 +26,7 @@ def finish(
         compiled = torch.compile(function, **how)
         report.note(f"torch.compile({', '.join(f'{k}={v!r}' for k, v in how.items())}) is used")
         failing = torch._dynamo.exc.TorchDynamoException
-        return _tried(compiled, function, "torch.compile", report, failing)
+        return _try(compiled, function, "torch.compile", report, failing)
     if backend is None or backend.name != "jax":
         return function
     looks = [step for step in program.instructions if not step.results]
@@ -41,16 +41,16 @@ def finish(
         )
         return function
     jax = backend.jax
-    compiled = _divided(program, backend, jax.jit)
+    compiled = _divide(program, backend, jax.jit)
     if compiled is None:
         report.note("jax.jit gives no Python numbers to compute with: plain calls instead")
         return function
     report.note("jax.jit has compiled the program")
     errors = jax.errors.JAXTypeError, jax.errors.JAXIndexError
-    return _tried(compiled, function, "jax.jit", report, *errors)
+    return _try(compiled, function, "jax.jit", report, *errors)
 
 
-def _tried(
+def _try(
     compiled: Function, function: Function, by: str, report: Report, *errors: type[Exception]
 ) -> Function:
     """A compiled program; the function itself after one of these errors."""
@@ -70,7 +70,7 @@ def _tried(
     return call
 
 
-def _divided(program: Program, backend: Any, jit: Any) -> Function | None:
+def _divide(program: Program, backend: Any, jit: Any) -> Function | None:
     """The arithmetic of numbers in Python, and the rest, which takes its results, by ``jit``.
 
     None if numbers depend on arrays.
@@ -78,7 +78,7 @@ def _divided(program: Program, backend: Any, jit: Any) -> Function | None:
     own, rest = list[Instruction](), list[Instruction]()
     for step in program.instructions:
         (own if step.name.startswith("number.") else rest).append(step)
-    if any(x.shape is not None for step in own for x in step.used()):
+    if any(x.shape is not None for step in own for x in step.uses()):
         return None
     results: list[Value] = [step.result for step in own]
     outputs = list(dict.fromkeys(values_in(program.outputs)))

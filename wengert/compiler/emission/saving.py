@@ -11,7 +11,7 @@ import numpy as np
 from wengert.backends import Backend
 from wengert.compiler.capture.recorded import Recording
 from wengert.compiler.capture.trace import is_draw, is_exchange
-from wengert.compiler.emission.emit import Emitted, emit, folded, tupled
+from wengert.compiler.emission.emit import Emitted, emit, fold, spell_tuple
 from wengert.compiler.emission.exported import ExportedProgram, exported_program, present
 from wengert.compiler.emission.sources import Sources
 from wengert.compiler.emission.spelling import Names, conditions, identifier, plain
@@ -62,7 +62,7 @@ def save(
                 "draw them outside, and pass them as arguments"
             )
     part = exported_program(name, program, recording, state, names)
-    text, arrays = _Module(part, state, backend, name, path).written()
+    text, arrays = _Module(part, state, backend, name, path).write()
     with path.with_suffix(".npz").open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
     path.write_text(text, encoding="utf-8")
@@ -87,7 +87,7 @@ class _Module:
         self.sources = Sources(backend, self.names)
         self.arrays: dict[str, Any] = {}
 
-    def written(self) -> tuple[str, dict[str, Any]]:
+    def write(self) -> tuple[str, dict[str, Any]]:
         """The module, and the arrays that it reads."""
         definitions = self.sources.definitions
         for bound, x in self.emitted.bound.items():
@@ -121,7 +121,7 @@ class _Module:
             parts.append('jax.config.update("jax_enable_x64", True)')
         if self.arrays:
             parts.append(
-                f"with np.load(Path(__file__).with_name({_quoted(self.data)})) as file:\n"
+                f"with np.load(Path(__file__).with_name({_quote(self.data)})) as file:\n"
                 "    held = dict(file)"
             )
         parts += _paragraphs(definitions)
@@ -134,7 +134,7 @@ class _Module:
         while key in self.arrays:
             key += "_"
         self.arrays[key] = self.backend.to_numpy(self.backend.array(x))
-        return self.library.of_numpy.format(f"held[{_quoted(key)}]")
+        return self.library.of_numpy.format(f"held[{_quote(key)}]")
 
     def _state(self) -> str:
         """The dict of the state."""
@@ -143,7 +143,7 @@ class _Module:
         for at, x in self.state.items():
             self.keys[at] = key = keys.new(self.part.program.inputs[at].name or f"x{at}")
             made = self._array(key, x) if hasattr(x, "dtype") else self.sources.literal(x, {})
-            lines.append(f"    {_quoted(key)}: {made},")
+            lines.append(f"    {_quote(key)}: {made},")
         return "\n".join(["state = {", *lines, "}"]) if lines else "state = {}"
 
     def _call(self) -> list[str]:
@@ -157,27 +157,27 @@ class _Module:
         for at, name in given.items():
             if inputs[at].shape is not None:
                 checked = True
-                kind = f"{inputs[at].shape}, {_quoted(str(inputs[at].dtype))}"
-                lines.append(f"    _check({_quoted(name)}, {name}, {kind})")
+                kind = f"{inputs[at].shape}, {_quote(str(inputs[at].dtype))}"
+                lines.append(f"    _check({_quote(name)}, {name}, {kind})")
             elif at in part.pinned:
                 number = part.pinned[at]
                 other = f"== {name}" if number != number else f"!= {plain(number)}"
                 lines.append(f"    if {name} {other}:")
                 problem = f"{name} has to be {number!r} in this program, and not "
-                lines.append(f"        raise ValueError({_quoted(problem)} + repr({name}))")
-        taken = [given.get(at) or f"state[{_quoted(self.keys[at])}]" for at in range(len(inputs))]
+                lines.append(f"        raise ValueError({_quote(problem)} + repr({name}))")
+        taken = [given.get(at) or f"state[{_quote(self.keys[at])}]" for at in range(len(inputs))]
         numbers = [taken[at] for at in part.deciding]
-        refuse = lambda text: f"raise ValueError({_quoted(f'this program is for {text}')})"
+        refuse = lambda text: f"raise ValueError({_quote(f'this program is for {text}')})"
         lines += [f"    {line}" for line in conditions(part.decided, numbers, refuse, self.sources)]
         names = [
             local.new(f"answer_{i}" if i else "answer") for i in range(len(part.program.outputs))
         ]
         answered = len(names) - len(part.updates)
         for i, at in enumerate(part.updates):
-            names[answered + i] = f"state[{_quoted(self.keys[at])}]"
+            names[answered + i] = f"state[{_quote(self.keys[at])}]"
         call = f"program({', '.join(taken)})"
-        lines += tupled("    ", names, f" = {call}") if names else folded(f"    {call}")
-        lines.append(f"    return {_written(part.answer, iter(names))}")
+        lines += spell_tuple("    ", names, f" = {call}") if names else fold(f"    {call}")
+        lines.append(f"    return {_spell_tree(part.answer, iter(names))}")
         return [_CHECK, "\n".join(lines)] if checked else ["\n".join(lines)]
 
 
@@ -201,15 +201,15 @@ def _paragraphs(definitions: Sequence[str]) -> list[str]:
     return parts
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _written(structure: TreeDef, parts: Iterator[str]) -> str:
+def _spell_tree(structure: TreeDef, parts: Iterator[str]) -> str:
     """The expression that builds a tree."""
     if structure.cls is None:
         return next(parts)
-    children = [_written(child, parts) for child in structure.children]
+    children = [_spell_tree(child, parts) for child in structure.children]
     if structure.cls is type(None):
         return "None"
     if structure.cls is list:

@@ -55,7 +55,7 @@ class Sources(Speller):
         if isinstance(function, FunctionType | type) and package_of(function.__module__) == _OWN:
             self._written[id(x)] = name
             try:
-                self._copied(x, function, name)
+                self._copy(x, function, name)
             except _NotWrittenError as error:
                 raise _NotWrittenError(f"{name}, which uses {error.what}") from None
         else:
@@ -83,7 +83,7 @@ class Sources(Speller):
         device = any(type(x) is type(one) for one in self._backend.devices())
         if device and (text := library_of(self._backend).device(x)):
             return text
-        if plain(x) is not None or type(x) in (tuple, list, dict, slice) or self.spelled(x):
+        if plain(x) is not None or type(x) in (tuple, list, dict, slice) or self.spell_constant(x):
             return self.literal(x, {})
         # An object of this package, with the arguments that make an equal one.
         own = any("__reduce__" in vars(kind) for kind in type(x).__mro__[:-1])
@@ -100,7 +100,7 @@ class Sources(Speller):
                 found = f"{self.module(path, alias)}.{name}"
         return found
 
-    def _copied(self, x: Any, function: Any, name: str) -> None:
+    def _copy(self, x: Any, function: Any, name: str) -> None:
         """Copy the source of a function or class, with its globals renamed as defined here."""
         (node,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
         if not isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -125,7 +125,7 @@ class Sources(Speller):
             elif isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
                 local.add(each.id)
 
-        def renamed(used: str, attribute: str = "") -> str:
+        def rename(used: str, attribute: str = "") -> str:
             held = getattr(known[used], attribute) if attribute else known[used]
             found = name if used == own else self.define(held, attribute or used)
             if found in local:  # it is also a local variable
@@ -134,7 +134,7 @@ class Sources(Speller):
             return found
 
         node.name = name
-        made = _Renaming({k: x for k, x in known.items() if k not in local}, renamed).visit(node)
+        made = _Renaming({k: x for k, x in known.items() if k not in local}, rename).visit(node)
         self.definitions.append(ast.unparse(made))
 
 
@@ -149,17 +149,17 @@ class _NotWrittenError(ValueError):
 class _Renaming(ast.NodeTransformer):
     """Renames globals."""
 
-    def __init__(self, known: dict[str, Any], renamed: Callable[..., str]) -> None:
-        self.known, self.renamed = known, renamed
+    def __init__(self, known: dict[str, Any], rename: Callable[..., str]) -> None:
+        self.known, self.rename = known, rename
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        return ast.Name(self.renamed(node.id) if node.id in self.known else node.id, node.ctx)
+        return ast.Name(self.rename(node.id) if node.id in self.known else node.id, node.ctx)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         of = node.value.id if isinstance(node.value, ast.Name) else ""
         if isinstance(self.known.get(of), Backend):
             # Attributes of a backend are constants: `BACKEND.torch` is the module.
-            return ast.Name(self.renamed(of, node.attr), node.ctx)
+            return ast.Name(self.rename(of, node.attr), node.ctx)
         return self.generic_visit(node)
 
 

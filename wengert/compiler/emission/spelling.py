@@ -169,7 +169,7 @@ class Speller:
     def kernel(self, kernel: Kernel) -> list[str]:
         """The lines that define a kernel."""
         name = self.names.new(kernel.__name__)
-        self.called(kernel, name)
+        self.bind_call(kernel, name)
         lines = [f"{name} = {self.module('cupy', 'cp')}.{kernel.kind}("]
         named = [("", x) for x in kernel.arguments]
         named += [(f"{key}=", x) for key, x in kernel.keywords.items()]
@@ -178,7 +178,7 @@ class Speller:
             lines += f"    {key}{told},".splitlines()
         return [*lines, ")"]
 
-    def called(self, function: Any, name: str) -> None:
+    def bind_call(self, function: Any, name: str) -> None:
         """Note the name of a function that is defined here."""
         self._written[id(function)] = name
 
@@ -202,9 +202,9 @@ class Speller:
             pairs = [f"{self.literal(k, known)}: {self.literal(v, known)}" for k, v in x.items()]
             return "{" + ", ".join(pairs) + "}"
         name = x.__name__ if isinstance(x, type) else type(x).__name__.lower()
-        return self.spelled(x) or self.bind(x, identifier(name))
+        return self.spell_constant(x) or self.bind(x, identifier(name))
 
-    def spelled(self, x: Any) -> str | None:
+    def spell_constant(self, x: Any) -> str | None:
         """A data type by its public name."""
         if isinstance(x, np.dtype) and x.isbuiltin == 1:
             name = _dtype_name(x)

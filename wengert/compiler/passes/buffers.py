@@ -13,7 +13,7 @@ from wengert.compiler.passes.forms import (
     Form,
     elementwise,
     form,
-    taken,
+    is_take,
 )
 from wengert.compiler.passes.liveness import Liveness, liveness
 from wengert.compiler.program import Instruction, Program, Value
@@ -37,7 +37,7 @@ def buffers(program: Program, *, kept: bool = True) -> Program:
     A buffer has the memory layout that NumPy would give the result, because the layout decides the
     order, and so the rounding, of later sums.
     """
-    return _Placer(_spread(program) if kept else program, kept).placed()
+    return _Placer(_spread(program) if kept else program, kept).place()
 
 
 def _spread(program: Program) -> Program:
@@ -52,7 +52,7 @@ def _spread(program: Program) -> Program:
     for step in program.instructions:
         row = None
         if step.function is np.add and _is_narrow(step.result):
-            row = next((x for x in step.used() if x.shape is not None and len(x.shape) == 1), None)
+            row = next((x for x in step.uses() if x.shape is not None and len(x.shape) == 1), None)
         if row is not None:
             whole = Value(step.result.shape, row.dtype)
             rows = (row, whole.shape)
@@ -62,7 +62,7 @@ def _spread(program: Program) -> Program:
             step = step.with_values({row: whole})
         elif elementwise(step) and not step.several and step.result.size >= MANY:
             for x in step.operands:
-                times = _stretched(x, step)
+                times = _stretch(x, step)
                 if times is not None:
                     number, axis = times
                     if number not in zeros:
@@ -78,7 +78,7 @@ def _spread(program: Program) -> Program:
     return replace(program, instructions=tuple(steps), constants=constants)
 
 
-def _stretched(x: Any, step: Instruction) -> tuple[int, int] | None:
+def _stretch(x: Any, step: Instruction) -> tuple[int, int] | None:
     """How often, and along which axis, to repeat an operand that is broadcast in short rows."""
     if not isinstance(x, Value) or x.order or step.result.order or step.parameters:
         return None
@@ -112,20 +112,20 @@ class _Placer:
         self.ending: dict[int, list[Value]] = {}
         self.leaving = _leaving(program, self.live)
 
-    def placed(self) -> Program:
+    def place(self) -> Program:
         """The program with memory for its results."""
         steps = self.program.instructions
-        outs = [self._placed(i, step) for i, step in enumerate(steps)]
+        outs = [self._place(i, step) for i, step in enumerate(steps)]
         views = _Views(self.planned)
         written = [
             step if out is None else step.writing(out)
             for step, out in zip(steps, outs, strict=True)
         ]
-        steps = tuple(_hoisted(written, self.planned, views))
+        steps = tuple(_hoist(written, self.planned, views))
         taken, buffers = tuple(views.taken.values()), tuple(self.planned)
         return replace(self.program, instructions=steps, buffers=buffers, views=taken)
 
-    def _placed(self, i: int, step: Instruction) -> Value | None:
+    def _place(self, i: int, step: Instruction) -> Value | None:
         """The memory that a result is written into; None for a new array."""
         for buffer in self.ending.pop(i - 1, ()):
             self.free.setdefault(_layout(buffer), []).append(buffer)
@@ -148,7 +148,7 @@ class _Placer:
 
     def _operand(self, i: int, step: Instruction, found: Form) -> Value | None:
         """An operand that is dead after this call, and whose memory is not the caller's."""
-        for x in step.used():
+        for x in step.uses():
             if x not in self.own or self.live.last[x] != i or not x.alike(step.result):
                 continue
             if found.inside == "any" or (found.inside == "only" and self._only(step, x)):
@@ -161,7 +161,7 @@ class _Placer:
 
     def _only(self, step: Instruction, x: Value) -> bool:
         """Whether a call reads a value's memory through its first operand only."""
-        readers = [each for each in step.used() if x in self.live.holders.get(each, ())]
+        readers = [each for each in step.uses() if x in self.live.holders.get(each, ())]
         return len(readers) == 1 and step.operands[0] is x
 
     def _buffer(self, i: int, result: Value) -> Value:
@@ -236,7 +236,7 @@ def _has_no_gaps(x: Value) -> bool:
     return True
 
 
-def _hoisted(
+def _hoist(
     steps: Sequence[Instruction], buffers: Sequence[Value], views: _Views
 ) -> list[Instruction]:
     """The instructions without views of buffers, which are taken before the first run."""
@@ -246,7 +246,7 @@ def _hoisted(
     for step in steps:
         if step.out is not None and step.out in home:
             home[step.result] = home[step.out]
-        elif taken(step) and step.operands[0] in home:
+        elif is_take(step) and step.operands[0] in home:
             view = views.take(home[step.operands[0]], step)
             if view is not None:
                 home[step.result] = moved[step.result] = view

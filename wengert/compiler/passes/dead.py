@@ -41,7 +41,7 @@ def dead(program: Program, *, errors: bool = False) -> Program:
         ):
             continue
         kept.append(step)
-        needed.update(step.used())
+        needed.update(step.uses())
     constants = {value: x for value, x in program.constants.items() if value in needed}
     if len(kept) == len(program.instructions) and len(constants) == len(program.constants):
         return program

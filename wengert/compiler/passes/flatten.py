@@ -39,18 +39,18 @@ class FlatArrays:
         self._ends = list(accumulate(sizes))
         self._starts = [end - size for end, size in zip(self._ends, sizes, strict=True)]
         self._flat: list[tuple[Any, tuple[Any, ...]]] = []  # each with its parts; newest last
-        self._counts = self._counted(self._made())
+        self._counts = self._count(self._make())
 
     def memory(self) -> Any:
         """A flat array that nobody else refers to."""
         kept = self._flat
         for i, held in enumerate(kept):
-            if self._counted(held) == self._counts:
+            if self._count(held) == self._counts:
                 kept.append(kept.pop(i))
                 return held[0]
         if len(kept) == KEPT:
             del kept[0]
-        kept.append(self._made())
+        kept.append(self._make())
         return kept[-1][0]
 
     def join(self, *arrays: Any) -> Any:
@@ -65,13 +65,13 @@ class FlatArrays:
         for known, parts in self._flat:
             if known is flat:
                 return parts
-        return self._parts(flat)
+        return self._split(flat)
 
-    def _made(self) -> tuple[Any, tuple[Any, ...]]:
+    def _make(self) -> tuple[Any, tuple[Any, ...]]:
         flat = np.empty(self._ends[-1], self._dtype)
-        return flat, self._parts(flat)
+        return flat, self._split(flat)
 
-    def _parts(self, flat: Any) -> tuple[Any, ...]:
+    def _split(self, flat: Any) -> tuple[Any, ...]:
         size = self._dtype.itemsize
         return tuple(
             [
@@ -81,7 +81,7 @@ class FlatArrays:
         )
 
     @staticmethod
-    def _counted(held: tuple[Any, tuple[Any, ...]]) -> list[int]:
+    def _count(held: tuple[Any, tuple[Any, ...]]) -> list[int]:
         """The reference counts of a flat array and its parts; a view refers to the flat array."""
         flat, parts = held
         return counts((flat, *parts))
@@ -145,7 +145,7 @@ def flatten(program: Program, becomes: Mapping[Value, Value] = MappingProxyType(
     alone = Value((0,), np.dtype(float), ALONE)
     last = [run.steps for run in large]
     updates = in_place(last, becomes, holders(program), alone, outputs)
-    used = any(alone in step.used() for step in updates)
+    used = any(alone in step.uses() for step in updates)
     inputs = (*program.inputs, alone) if used else program.inputs
     return replace(program, inputs=inputs, instructions=(*steps, *updates))
 
@@ -158,10 +158,10 @@ def _runs(program: Program) -> list[_Run]:
         if _is_update(step) and step.result not in used:
             moving.append(step)
         else:
-            used.update(step.used())
+            used.update(step.uses())
     runs: dict[Value, list[Instruction]] = {}
     for step in reversed(moving):
-        linked = [runs[x] for x in dict.fromkeys(step.used()) if x in runs]
+        linked = [runs[x] for x in dict.fromkeys(step.uses()) if x in runs]
         run: list[Instruction] = max(linked, key=len, default=[])
         for other in linked:
             if other is not run and runs[other[0].result] is other:

@@ -37,10 +37,10 @@ __all__ = [
     "form",
     "fresh",
     "getter",
+    "is_take",
     "put",
     "set_part",
     "subtract_part",
-    "taken",
 ]
 
 
@@ -162,11 +162,11 @@ _NAMED_OUT: Final = (np.maximum, np.minimum)
 def form(step: Instruction) -> Form:
     """The form of an instruction."""
     if step.form is None:
-        step.form = _found(step)
+        step.form = _find(step)
     return step.form  # type: ignore[no-any-return]
 
 
-def _found(step: Instruction) -> Form:
+def _find(step: Instruction) -> Form:
     function = step.function
     found = FORMS.get(function)
     if found is not None:
@@ -179,7 +179,7 @@ def _found(step: Instruction) -> Form:
         return _ufunc(function) if alone and whole else _FRESH
     if isinstance(getattr(function, "__self__", None), np.ufunc):
         return _REDUCTION if function.__name__ == "reduce" else _FRESH
-    used = step.used()
+    used = step.uses()
     given = step.parameters
     if given.get("copy") or given.get("own") is False or not any(x.shape is not None for x in used):
         return _FRESH
@@ -201,9 +201,9 @@ def fresh(step: Instruction) -> bool:
     return not form(step).views
 
 
-def taken(step: Instruction) -> bool:
+def is_take(step: Instruction) -> bool:
     """Whether it is a pure view of its only operand."""
-    return form(step).takes and len(step.used()) == 1 and step.pure and not step.several
+    return form(step).takes and len(step.uses()) == 1 and step.pure and not step.several
 
 
 @cache

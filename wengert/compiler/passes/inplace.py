@@ -81,12 +81,12 @@ def in_place(
     """
     steps = [step for run in runs for step in run]
     free = _free(steps, held)
-    uses = Counter([*outputs, *[value for step in steps for value in step.used()]])
+    uses = Counter([*outputs, *[value for step in steps for value in step.uses()]])
     places: dict[Value, Value] = {}
     outs: dict[Instruction, Value] = {}
     for i, step in enumerate(steps):
         x = becomes.get(step.result)
-        if x is None or x in places or not (_ordered(x, step.result) and _writes(step)):
+        if x is None or x in places or not (_order(x, step.result) and _writes(step)):
             continue
         if i >= free.get(x, 0):
             places[x] = outs[step] = Value(x.shape, x.dtype)
@@ -109,8 +109,8 @@ def _row(
     found: list[Instruction] = []
     while i > first:
         before, result = steps[i - 1], steps[i - 1].result
-        alone = uses[result] == steps[i].used().count(result) > 0
-        if not (alone and _ordered(result, steps[i].result) and _writes(before)):
+        alone = uses[result] == steps[i].uses().count(result) > 0
+        if not (alone and _order(result, steps[i].result) and _writes(before)):
             break
         found.append(before)
         i -= 1
@@ -121,7 +121,7 @@ def _free(steps: Sequence[Instruction], held: Holders) -> dict[Value, int]:
     """For each value the position from which instructions may write to its memory."""
     found: dict[Value, int] = {}
     for i, step in enumerate(steps):
-        for value in step.used():
+        for value in step.uses():
             # An elementwise call may write over the operand itself, but not over one it views.
             found.update({x: i if x is value else i + 1 for x in held.get(value, ())})
     return found
@@ -132,6 +132,6 @@ def _writes(step: Instruction) -> bool:
     return form(step).inside == "any" and step.result.dtype.kind != "c"
 
 
-def _ordered(x: Value, y: Value) -> bool:
+def _order(x: Value, y: Value) -> bool:
     """Whether two arrays have the same shape and dtype, and are in C order."""
     return x.order is None and x.alike(y)

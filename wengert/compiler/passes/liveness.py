@@ -30,7 +30,7 @@ def escaping(program: Program) -> set[Value]:
     found = set(values_in(program.outputs))
     for step in reversed(program.instructions):
         if not fresh(step) and not found.isdisjoint(step.results):
-            found.update(step.used())
+            found.update(step.uses())
     return {value for value in found if value.shape is not None}  # numbers have no memory
 
 
@@ -48,7 +48,7 @@ def holders(program: Program, *, parts: bool = True) -> Holders:
             continue
         shared: frozenset[Value] = frozenset()
         if not fresh(step) and (parts or step.name != "split"):
-            shared = shared.union(*[held[x] for x in step.used() if x.shape is not None])
+            shared = shared.union(*[held[x] for x in step.uses() if x.shape is not None])
         # Results of one instruction may be views of one another, but for parts of a flat array.
         if step.several and shared and step.name != "split":
             shared = shared.union(step.results)
@@ -72,7 +72,7 @@ def liveness(program: Program) -> Liveness:
     held = holders(program)
     last: dict[Value, int] = {}
     for i, step in enumerate(program.instructions):
-        for value in step.used():
+        for value in step.uses():
             for holder in held.get(value, ()):
                 last[holder] = i
     escaping = frozenset().union(*[held[x] for x in values_in(program.outputs)])

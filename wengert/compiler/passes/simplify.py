@@ -44,7 +44,7 @@ def simplify(program: Program) -> Program:
     steps: list[Instruction] = []
     for step in program.instructions:
         step = step.with_values(known.same) if known.same else step
-        turns = step.function in _ROUNDED and not known.turning.isdisjoint(step.used())
+        turns = step.function in _ROUNDED and not known.turning.isdisjoint(step.uses())
         for step in known.rewritten(step) if turns else (step,):  # noqa: B020
             facts = facts_of(row_of(step.name))
             if facts.identity is not None and not step.several:
@@ -139,7 +139,7 @@ class Known:
 
         One that makes an output stays: constants belong to the program, and outputs to the caller.
         """
-        if any(x not in self.constants for x in step.used()):
+        if any(x not in self.constants for x in step.uses()):
             return False
         number = step.results[0].shape is None
         if not number and any(x in self.apart or x.size > LARGEST for x in step.results):

@@ -222,8 +222,8 @@ def cross_entropy(
         and not held.narrow
     ):
         return _softmax_cross_entropy(logits, labels, ignore_index, reduction, label_smoothing)
-    if hasattr(label_smoothing, "pinned"):  # a trace's number, whose value says which way is taken
-        label_smoothing = label_smoothing.pinned()
+    if hasattr(label_smoothing, "pin"):  # a trace's number, whose value says which way is taken
+        label_smoothing = label_smoothing.pin()
     check_reduction(reduction)
     ignore_index = integer(ignore_index, "cross_entropy", "ignore_index")
     label_smoothing = number(label_smoothing, "cross_entropy", "label_smoothing")

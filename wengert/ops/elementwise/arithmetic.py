@@ -359,8 +359,8 @@ def pow(x1: Any, x2: Any, /) -> Tensor:
         return square(x1)
     if type(x2) in SCALARS:
         return _pow_scalar(x1, exponent=x2)  # type: ignore[no-any-return]
-    if hasattr(x2, "pinned"):  # a number of a trace: its value decides how the power is computed
-        return pow(x1, x2.pinned())
+    if hasattr(x2, "pin"):  # a number of a trace: its value decides how the power is computed
+        return pow(x1, x2.pin())
     if isinstance(x2, np.generic):
         number = x2.item()
         if not isinstance(number, np.generic):  # as it does of a long double

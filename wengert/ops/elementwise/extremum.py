@@ -131,9 +131,9 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     if type(min) is type(max) is float and type(array.dtype) in FLOATING:
         return clip.run(x, min, max)
     # Of numbers that a trace follows the types say the dtype.
-    live = hasattr(min, "pinned") or hasattr(max, "pinned")
+    live = hasattr(min, "pin") or hasattr(max, "pin")
     if live and not dtype_of(array.dtype).inexact:
-        min, max = [bound.pinned() if hasattr(bound, "pinned") else bound for bound in (min, max)]
+        min, max = [bound.pin() if hasattr(bound, "pin") else bound for bound in (min, max)]
     for bound in [x.item() if isinstance(x, np.generic) else x for x in (min, max)]:
         if hasattr(bound, "shape"):
             _check_bound(dtype_of(bound.dtype), dtype_of(array.dtype))

@@ -205,7 +205,7 @@ array
     ~ @a *= 2 | @a[0] = 3.0 | @a = @a + 1
 arrays alone
     @a: ARRAYS
-    h = h * (wg.sin(wg.asarray(@a)) + wg.asarray(@a)[1] * wg.asarray(@a)[0])
+    h = h * wg.asarray(np.sin(@a) + @a[1] * @a[0] - 1)
     ~ @a *= 0.5 | @a[0] = 3.0 | @a = @a + 1
 index by an array
     @i: np.array([1, 0, 3, 2]) | np.array([3, 2, 1, 0]) | wg.asarray([0, 0, 1, 1])

@@ -1,0 +1,220 @@
+"""Jacobians with patterns: against dense ones, in transforms, and patterns that are wrong."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.backends import Backend
+from wengert.func import jacobian, jacrev, jvp, vmap
+from wengert.func.sparsity import Pattern
+
+#: Of a chain, in which each element meets the next one.
+CHAIN = np.eye(4, 5, dtype=bool) | np.eye(4, 5, k=1, dtype=bool)
+#: Of its results after all of them have been multiplied by the first argument.
+ARROW = CHAIN | np.eye(1, 5, dtype=bool)
+
+
+def chain(x: Any) -> Any:
+    return wg.sin(x[1:]) * x[:-1] ** 2
+
+
+def arrow(x: Any) -> Any:
+    return chain(x) * x[0]
+
+
+def fan(x: Any) -> Any:
+    """One result of all elements, and one of each: fewer columns meet than rows."""
+    return wg.concat([wg.sum(x**3, axis=0, keepdims=True), x[1:] ** 2])
+
+
+FAN = np.eye(5, dtype=bool) | (np.arange(5)[:, None] == 0)
+ALL = pytest.mark.parametrize(("f", "pattern"), [(chain, CHAIN), (arrow, ARROW), (fan, FAN)])
+
+
+def numbers(dtype: Any = np.float64) -> np.ndarray:
+    return np.linspace(0.5, 1.5, 5).astype(dtype)
+
+
+def host(x: Any) -> np.ndarray:
+    return np.asarray(x.detach().numpy() if isinstance(x, wg.Tensor) else x)
+
+
+@ALL
+@pytest.mark.parametrize("chunk_size", [None, 1, 2])
+@pytest.mark.parametrize("has_aux", [False, True])
+def test_numbers_are_those_of_dense_jacobians(
+    f: Any, pattern: Any, chunk_size: Any, has_aux: bool, backend: Backend
+) -> None:
+    x = wg.asarray(numbers())
+
+    def run(x: Any) -> Any:
+        return (f(x), x.shape) if has_aux else f(x)
+
+    found = jacobian(run, has_aux=has_aux, chunk_size=chunk_size, sparsity=pattern)(x)
+    if has_aux:
+        assert found[1] == (5,)
+        found = found[0]
+    np.testing.assert_allclose(host(found), host(jacrev(f)(x)), rtol=1e-13)
+
+
+def test_the_directions_are_as_many_as_colours() -> None:
+    """Two columns of a chain meet, and of the arrow its first; of its transpose rows do."""
+    calls = []
+
+    def f(x: Any) -> Any:
+        calls.append(x)
+        return chain(x)
+
+    jacobian(f, chunk_size=1, sparsity=CHAIN)(numbers())
+    assert len(calls) == 3  # one is the check
+    assert not Pattern(CHAIN).by_rows
+    assert not Pattern(ARROW).by_rows
+    assert Pattern(ARROW.T).by_rows
+    # Five columns that one row meets, or two rows.
+    assert Pattern(FAN[::-1]).by_rows
+
+
+def test_patterns_are_of_any_kind_of_matrix() -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    dense = jacrev(chain)(numbers())
+    for pattern in (CHAIN.tolist(), CHAIN * 2.5, sparse.csr_matrix(CHAIN), sparse.coo_array(CHAIN)):
+        np.testing.assert_allclose(jacobian(chain, sparsity=pattern)(numbers()), dense, rtol=1e-13)
+
+
+@pytest.mark.parametrize("shape", [(5,), (5, 1), (1, 5, 1)])
+def test_elements_of_any_shape_are_counted_in_order(shape: tuple[int, ...]) -> None:
+    def f(x: Any) -> Any:
+        return wg.reshape(chain(wg.reshape(x, (5,))), (2, 2))
+
+    x = numbers().reshape(shape)
+    found = jacobian(f, sparsity=CHAIN)(x)
+    assert found.shape == (2, 2, *shape)
+    np.testing.assert_allclose(found, jacrev(f)(x), rtol=1e-13)
+    assert jacobian(lambda x: x * 3, sparsity=[[True]])(2.0) == 3.0
+
+
+def test_columns_rows_and_matrices_may_be_empty() -> None:
+    def f(x: Any) -> Any:
+        return wg.stack([x[0] * 2, 0 * x[1], x[4] ** 2])
+
+    pattern = np.zeros((3, 5), dtype=bool)
+    pattern[0, 0] = pattern[2, 4] = True
+    np.testing.assert_allclose(jacobian(f, sparsity=pattern)(numbers()), jacrev(f)(numbers()))
+    for given, count in [(np.ones(0), 2), (np.ones(3), 0)]:
+        found = jacobian(
+            lambda x, n=count: wg.zeros(n) + wg.sum(x), sparsity=np.ones((count, given.size))
+        )
+        assert found(given).shape == (count, given.size)
+    constant = jacobian(lambda x: wg.ones(3), sparsity=np.zeros((3, 5)))
+    np.testing.assert_array_equal(constant(numbers()), np.zeros((3, 5)))
+
+
+@ALL
+def test_derivatives_of_it(f: Any, pattern: Any, backend: Backend) -> None:
+    sparse, x = jacobian(f, sparsity=pattern), wg.asarray(numbers())
+    np.testing.assert_allclose(
+        host(jacobian(sparse)(x)), host(jacrev(jacrev(f))(x)), rtol=1e-12, atol=1e-12
+    )
+    for found, expected in zip(jvp(sparse, (x,), (x,)), jvp(jacrev(f), (x,), (x,)), strict=True):
+        np.testing.assert_allclose(host(found), host(expected), rtol=1e-12)
+    x.requires_grad_()
+    grads = []
+    for run in (sparse, jacrev(f)):
+        wg.sum(run(x) ** 3).backward()
+        grads.append(host(x.grad))
+        x.grad = None
+    np.testing.assert_allclose(*grads, rtol=1e-12)
+
+
+@ALL
+def test_batches_of_it(f: Any, pattern: Any, backend: Backend) -> None:
+    x = wg.asarray(np.stack([numbers(), numbers() + 1]))
+    found = host(vmap(jacobian(f, sparsity=pattern))(x))
+    np.testing.assert_allclose(found, host(vmap(jacrev(f))(x)), rtol=1e-12)
+
+
+def test_parameters_that_the_function_closes_over_get_gradients() -> None:
+    w = wg.asarray(2.0, dtype=wg.float64).requires_grad_()
+    x = wg.asarray(numbers())
+    wg.sum(jacobian(lambda x: chain(x) * w, sparsity=CHAIN)(x)).backward()
+    np.testing.assert_allclose(w.grad.item(), np.sum(jacrev(chain)(numbers())))
+
+
+# -- patterns that are wrong -----------------------------------------------------------------------
+
+
+@ALL
+def test_each_missing_entry_is_noticed(f: Any, pattern: Any, backend: Backend) -> None:
+    for place in np.argwhere(pattern)[:: 1 if backend.name == "numpy" else 4]:
+        wrong = pattern.copy()
+        wrong[*place] = False
+        with pytest.raises(ValueError, match="sparsity= is wrong"):
+            jacobian(f, sparsity=wrong)(wg.asarray(numbers()))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_rounding_is_no_entry(dtype: str) -> None:
+    n = 40
+    x = np.linspace(0.5, 1.5, n).astype(dtype)
+    pattern = np.eye(n - 1, n) + np.eye(n - 1, n, k=1)
+    found = jacobian(lambda x: chain(x) * 1e3 + x[1:], sparsity=pattern)(x)
+    assert found.dtype == dtype
+    pattern[7, 7] = 0
+    with pytest.raises(ValueError, match="is wrong"):
+        jacobian(lambda x: chain(x) * 1e3 + x[1:], sparsity=pattern)(x)
+
+
+def test_it_is_noticed_in_the_call_in_which_it_begins() -> None:
+    """Compiled, and for one member of a batch."""
+
+    def f(x: Any, other: Any) -> Any:
+        return chain(x) + other * x[-1]
+
+    sparse = jacobian(f, sparsity=CHAIN)
+    run = wg.compile(sparse)
+    for _ in range(4):
+        np.testing.assert_allclose(run(numbers(), 0.0), jacrev(chain)(numbers()), rtol=1e-13)
+    with pytest.raises(ValueError, match="is wrong"):
+        run(numbers(), 1.0)
+    batch = wg.asarray(np.stack([numbers()] * 3))
+    vmap(sparse)(batch, wg.zeros(3, dtype=wg.float64))
+    with pytest.raises(ValueError, match="is wrong"):
+        vmap(sparse)(batch, wg.asarray([0.0, 0.0, 1.0], dtype=wg.float64))
+
+
+def test_nan_is_returned_where_the_pattern_has_entries() -> None:
+    """Its row can't be checked; all others are."""
+    factors = wg.asarray([1.0, np.nan, 1.0, 1.0], dtype=wg.float64)
+
+    def f(x: Any) -> Any:
+        return factors * x[1:] + x[:-1]
+
+    found = jacobian(f, sparsity=CHAIN)(numbers())
+    expected = CHAIN * 1.0
+    expected[1, CHAIN[1]] = np.nan
+    np.testing.assert_array_equal(found, expected)
+    for row in (1, 2):
+        wrong = CHAIN.copy()
+        wrong[row] = False
+        with pytest.raises(ValueError, match="is wrong"):
+            jacobian(f, sparsity=wrong)(numbers())
+
+
+def test_misuse_is_explained() -> None:
+    with pytest.raises(ValueError, match="is a matrix"):
+        jacobian(chain, sparsity=[True, False])
+    with pytest.raises(TypeError, match="takes a function"):
+        jacobian(3, sparsity=CHAIN)
+    for sparsity in (CHAIN.T, CHAIN[1:], CHAIN[:, 1:]):
+        with pytest.raises(ValueError, match="sparsity= of shape"):
+            jacobian(chain, sparsity=sparsity)(numbers())
+    with pytest.raises(ValueError, match="real numbers"):
+        jacobian(chain, sparsity=CHAIN)(numbers() + 1j)
+    with pytest.raises(ValueError, match="real numbers"):
+        jacobian(lambda x: chain(x) * 1j, sparsity=CHAIN)(numbers())
+    with pytest.raises(ValueError, match="one argument"):
+        jacobian(lambda x, y: x * y, argnums=(0, 1), sparsity=CHAIN)(numbers(), numbers())
+    with pytest.raises(ValueError, match="one result"):
+        jacobian(lambda x: (x, x), sparsity=FAN)(numbers())
