@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 import wengert as wg
 from tests.ops.cases import BOX, DTYPES, Case, Entry, elements
+from wengert.func.sparsity import as_declared
 from wengert.testing import strategies as ws
 
 
@@ -43,6 +44,11 @@ def permutations(draw, kind):
     x = drawn(draw, kind, ws.shapes())
     axes = draw(st.permutations(range(x.ndim)))
     return Case(x, tuple(a - x.ndim if draw(st.booleans()) else a for a in axes))
+
+
+@st.composite
+def drawn_alone(draw, kind):
+    return Case(drawn(draw, kind, ws.shapes()))
 
 
 @st.composite
@@ -126,6 +132,13 @@ MANIPULATION = {
     "expand_dims": both(expansions),
     "squeeze": both(squeezes),
     "permute_dims": both(permutations),
+    "as_declared": both(
+        drawn_alone,
+        call=lambda x: as_declared(x, wg.zeros_like(x, dtype="bool")),
+        reference=lambda x: x,
+        torch=False,
+        jax=False,
+    ),
     "flip": both(flips),
     "roll": both(rolls),
     "reshape": both(reshapes),

@@ -416,3 +416,10 @@ def test_slopes_of_half_precision_at_probabilities_that_round_to_1(dtype) -> Non
                 found.append([np.asarray(v.tolist()) for v in (g, h, t)])
             for ours, right in zip(*found, strict=True):
                 np.testing.assert_allclose(ours, right, rtol=16 * eps, atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [1_000, 20_000])
+def test_gelu_keeps_the_digits_of_its_tail(size: int) -> None:
+    x = np.linspace(-12.9, 6, size).astype(np.float32)
+    found, wide = wg.nn.functional.gelu(wg.asarray(x)).numpy(), x.astype(float)
+    np.testing.assert_allclose(found, wide * sc.ndtr(wide), rtol=2.4e-7)  # 2 units

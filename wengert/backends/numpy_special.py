@@ -4,6 +4,8 @@ Quotients of polynomials, in double precision and with relative errors below 3e-
 the functions themselves but for one result in some hundred.
 """
 
+import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,13 +24,13 @@ TAIL = (
 )  # fmt: skip
 
 
-def _in_blocks(x: Any, table: Any, limit: float, base: Any, finish: Any) -> Any:
+def _in_blocks(x: Any, table: Any, limit: float, base: Any, finish: Any, scale: Any = 1) -> Any:
     """``finish`` of numbers up to a limit, and of quotients of polynomials of their ``base``."""
     flat, out, coefficients = x.reshape(-1), np.empty(x.size, x.dtype), np.array(table)
     powers, parts = np.ones((7, BLOCK)), np.empty((2, BLOCK))
     for start in range(0, x.size, BLOCK):
         y = flat[start : start + BLOCK].astype(np.float64)
-        np.clip(y, -limit, limit, y)
+        np.clip(y if scale == 1 else np.multiply(y, scale, y), -limit, limit, y)
         power = powers[:, : len(y)]
         base(y, power[1])
         np.multiply(power[1], power[1], power[2])
@@ -39,10 +41,10 @@ def _in_blocks(x: Any, table: Any, limit: float, base: Any, finish: Any) -> Any:
     return out.reshape(x.shape)
 
 
-def _reflect(tail: Any, y: Any) -> Any:
-    """``erfc(y)``, which is 2 less the tail where ``y`` is negative."""
+def _reflect(tail: Any, y: Any, most: int = 2) -> Any:
+    """A tail times ``exp(-y * y)``, and the most less that where ``y`` is negative."""
     tail *= np.exp(y * -y)
-    return np.abs(tail + 2 * np.floor(y / 16))  # of -1 or 0
+    return np.abs(tail + most * np.floor(y / 16))  # of -1 or 0
 
 
 def erf(x: Any, /) -> Any:
@@ -55,4 +57,10 @@ def erfc(x: Any, /) -> Any:
     return _in_blocks(x, TAIL, 10.2, np.abs, _reflect)
 
 
-KERNELS = {"erf": erf, "erfc": erfc}
+def ndtr(x: Any, /) -> Any:
+    """The normal distribution, half of ``erfc(-x / sqrt(2))``."""
+    half = [c / 2 for c in TAIL[0]], TAIL[1]
+    return _in_blocks(x, half, 10.2, np.abs, partial(_reflect, most=1), -math.sqrt(0.5))
+
+
+KERNELS = {"erf": erf, "erfc": erfc, "ndtr": ndtr}

@@ -18,7 +18,7 @@ from wengert.func.mapping import vmap
 from wengert.func.reverse import Reverse
 from wengert.interpreters.lifted import bottom
 from wengert.interpreters.namespaces import differentiable
-from wengert.tape.primitive import ZERO, Primitive
+from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, untracked
 
 
@@ -39,7 +39,7 @@ def _pass(xp: Any, x: Any, wrong: Any) -> Any:
 as_declared: Any = Primitive(
     "as_declared",
     ["x", "wrong"],
-    {"x": lambda xp, g: g, "wrong": ZERO},
+    {"x": lambda xp, g: g},
     jvps={"x": lambda xp, t: t},
     composite=_pass,
     batch=lambda call, x, wrong: call.run(call.broadcast(0), wrong),
@@ -74,11 +74,10 @@ class Pattern:
 
         own = self._only(run.results, 0) if by_rows else x
         product = (lambda g: run.pull([g], keep=True)[0]) if by_rows else push
-        found = self._entries(own, product, by_rows, step)
+        found = ops.astype(self._entries(own, product, by_rows, step), x.dtype)
         (y,) = run.results if by_rows else run.values
-        rows, columns = (np.frombuffer(places, int) for places in self.entries)
         shape = (*y.shape, *x.shape)
-        whole = _put(ops.astype(found, x.dtype), rows, columns, shape=self.shape)
+        whole = _put(found, *[np.frombuffer(at, int) for at in self.entries], shape=self.shape)
         block = whole if shape == self.shape else ops.reshape(whole, shape)
         jacobian = run.structure.unflatten([call.pack([block])])
         return (jacobian, run.aux) if has_aux else jacobian
@@ -105,9 +104,8 @@ class Pattern:
         """The only argument or result."""
         if [(x.size, x.dtype.complex) for x in tensors] != [(self.shape[axis], False)]:
             raise ValueError(
-                f"sparsity= of shape {self.shape} is for {self.shape[1]} real numbers in one "
-                f"argument, and {self.shape[0]} in one result; {('results', 'arguments')[axis]} "
-                f"are {[f'{x.dtype.name}{list(x.shape)}' for x in tensors]}"
+                f"sparsity= of shape {self.shape} is for real numbers, of one argument and one "
+                f"result, not {[f'{x.dtype.name}{list(x.shape)}' for x in tensors]}"
             )
         return tensors[0]
 

@@ -17,7 +17,7 @@ from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrap
 
 Subscripts = tuple[str, str, str]
-Path = list[tuple[int, ...]]
+Shape = tuple[int, ...]
 
 # -- two operands: the primitive -----------------------------------------------------------------
 
@@ -28,52 +28,54 @@ Path = list[tuple[int, ...]]
 
 def _product(xp: Any, x1: Any, x2: Any, *, subscripts: Subscripts) -> Any:
     """One product of stacks of matrices: labels in all three terms are those of the stacks."""
+    summed, first, second, shape, axes = _layout(subscripts, tuple(x1.shape), tuple(x2.shape))
+    x1, x2 = _arrange(xp, x1, *first), _arrange(xp, x2, *second)
+    out = xp.matmul(x1, x2) if summed else x1 * x2
+    return xp.permute_dims(xp.reshape(out, shape), axes)
+
+
+def _arrange(xp: Any, x: Any, axes: Shape, shape: Shape, turned: bool) -> Any:
+    x = xp.reshape(xp.permute_dims(x, axes), shape)
+    return xp.matrix_transpose(x) if turned else x
+
+
+@lru_cache(maxsize=1024)
+def _layout(subscripts: Subscripts, shape1: Shape, shape2: Shape) -> Any:
+    """Whether there are sums, how `_arrange` makes factors, and the product's shape and axes."""
     first, second, result = subscripts
     shared = [c for c in result if c in first and c in second]
     left = [c for c in result if c not in second]
     right = [c for c in result if c not in first]
     summed = [c for c in first if c not in result]
-    length = {**dict(zip(first, x1.shape, strict=True)), **dict(zip(second, x2.shape, strict=True))}
+    length = {**dict(zip(first, shape1, strict=True)), **dict(zip(second, shape2, strict=True))}
+    order = [*shared, *left, *right] if summed else list(result)
     if summed:
-        x1 = _matrices(xp, x1, first, (shared, left, summed), length)
-        x2 = _matrices(xp, x2, second, (shared, summed, right), length)
-        out = xp.matmul(x1, x2)
-        order = [*shared, *left, *right]
-    else:
-        # Nothing is summed: the operands are multiplied element by element.
-        order = list(result)
-        out = _space(xp, x1, first, order) * _space(xp, x2, second, order)
-    out = xp.reshape(out, tuple([length[c] for c in order]))
-    return xp.permute_dims(out, tuple([order.index(c) for c in result]))
+        x1 = _matrices(first, (shared, left, summed), length)
+        x2 = _matrices(second, (shared, summed, right), length)
+    else:  # the operands are multiplied element by element
+        x1, x2 = _space(first, order, shape1), _space(second, order, shape2)
+    shape, axes = [length[c] for c in order], [order.index(c) for c in result]
+    return bool(summed), x1, x2, tuple(shape), tuple(axes)
 
 
-def _arrange(xp: Any, x: Any, labels: str, groups: list[list[str]], length: dict[str, int]) -> Any:
-    """``x`` with one axis for each group of labels; none for a first group without labels."""
-    order = [labels.index(c) for group in groups for c in group]
-    shape = [math.prod([length[c] for c in group]) for group in groups]
-    return xp.reshape(xp.permute_dims(x, tuple(order)), tuple(shape if groups[0] else shape[1:]))
-
-
-def _matrices(
-    xp: Any, x: Any, labels: str, groups: tuple[list[str], ...], length: dict[str, int]
-) -> Any:
-    """``x`` as a stack of matrices; where that is a copy, its last axis stays the last one.
+def _matrices(labels: str, groups: tuple[list[str], ...], length: dict[str, int]) -> Any:
+    """A stack of matrices; where that is a copy, its last axis stays the last one.
 
     Copies of short rows take ten times as long, and a product of transposed matrices none.
     """
     stack, rows, columns = groups
-    if labels[-1:] and labels[-1] in rows and columns:
-        turned = _arrange(xp, x, labels, [stack, columns, rows], length)
-        return xp.matrix_transpose(turned)
-    return _arrange(xp, x, labels, [stack, rows, columns], length)
+    turned = bool(labels[-1:] and labels[-1] in rows and columns)
+    groups = (stack, columns, rows) if turned else groups
+    axes = [labels.index(c) for group in groups for c in group]
+    shape = [math.prod([length[c] for c in group]) for group in groups]
+    return tuple(axes), tuple(shape if stack else shape[1:]), turned
 
 
-def _space(xp: Any, x: Any, labels: str, order: list[str]) -> Any:
-    """``x`` with its axes in an order of labels, and of length 1 where it lacks one."""
-    held = [c for c in order if c in labels]
-    lengths = iter([x.shape[labels.index(c)] for c in held])
-    x = xp.permute_dims(x, tuple([labels.index(c) for c in held]))
-    return xp.reshape(x, tuple([next(lengths) if c in labels else 1 for c in order]))
+def _space(labels: str, order: list[str], given: Shape) -> Any:
+    """Axes in an order of labels, and of length 1 where there is none."""
+    axes = [labels.index(c) for c in order if c in labels]
+    shape = [given[labels.index(c)] if c in labels else 1 for c in order]
+    return tuple(axes), tuple(shape), False
 
 
 einsum_pair = Primitive(
@@ -182,12 +184,12 @@ def _lengths(terms: Sequence[Term]) -> dict[Any, int]:
     return lengths
 
 
-def _path(terms: Sequence[Term], result: Labels, optimize: Any) -> Path:
+def _path(terms: Sequence[Term], result: Labels, optimize: Any) -> list[Shape]:
     """Places of the operands of each step; the result of a step joins at the end."""
     if isinstance(optimize, list | tuple):
         steps = optimize[1:] if optimize[:1] in (["einsum_path"], ("einsum_path",)) else optimize
         return [tuple([index(i) for i in step]) for step in steps]
-    straight: Path = [(0, 1), *[(0, n) for n in range(len(terms) - 2, 0, -1)]]
+    straight: list[Shape] = [(0, 1), *[(0, n) for n in range(len(terms) - 2, 0, -1)]]
     if optimize is False or (len(terms) < 3 and (optimize is None or optimize is True)):
         return straight if len(terms) > 1 else [(0,)]
     try:

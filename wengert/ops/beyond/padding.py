@@ -16,6 +16,7 @@ from wengert.tape.primitive import anew
 from wengert.tape.tensor import Tensor, wrap
 
 Mode = Literal["constant", "edge", "reflect", "symmetric", "wrap"]
+MODES = get_args(Mode)
 
 
 def _pairs(width: Any, ndim: int) -> list[tuple[int, int]]:
@@ -26,17 +27,16 @@ def _pairs(width: Any, ndim: int) -> list[tuple[int, int]]:
             pairs[as_axis(axis, ndim)] = _pairs(one, 1)[0]
         return pairs
     try:
-        given = np.broadcast_to(np.asarray(width), (ndim, 2))
+        given = np.full((ndim, 2), width)
     except ValueError:
         raise ValueError(
             f"pad: pad_width is a number, a pair, or a pair for each of {ndim} axes, not {width!r}"
         ) from None
     if given.dtype.kind not in "iu" and given.size:
         raise TypeError(f"pad: pad_width is of integers, not {width!r}")
-    pairs = [(int(before), int(after)) for before, after in given]
-    if any(n < 0 for pair in pairs for n in pair):
+    if (given < 0).any():
         raise ValueError(f"pad: pad_width can't be negative: {width!r}")
-    return pairs
+    return [(before, after) for before, after in given.tolist()]
 
 
 def _constants(values: Any, ndim: int) -> list[tuple[Any, Any]]:
@@ -57,10 +57,10 @@ def _constants(values: Any, ndim: int) -> list[tuple[Any, Any]]:
 
 def _with_constants(x: Tensor, pairs: list[tuple[int, int]], values: Any) -> Tensor:
     shape = tuple([n + before + after for n, (before, after) in zip(x.shape, pairs, strict=True)])
+    inside = tuple([slice(at, at + n) for n, (at, _) in zip(x.shape, pairs, strict=True)])
+    if type(values) is int and not values:
+        return differentiable.scatter_add(x, key=inside, shape=shape)  # type: ignore[no-any-return]
     device = differentiable.device(x)
-    inside = tuple(
-        [slice(before, before + n) for n, (before, _) in zip(x.shape, pairs, strict=True)]
-    )
     constants = _constants(values, x.ndim)
     for value in chain(*constants):
         check_storable("pad: constant_values", value, x.dtype)
@@ -111,8 +111,8 @@ def pad(
     shape = shape_of(array)
     x = wrap(array)
     pairs = _pairs(pad_width, len(shape))
-    if mode not in get_args(Mode):
-        raise ValueError(f"pad: mode is one of {', '.join(get_args(Mode))}, and not {mode!r}")
+    if mode not in MODES:
+        raise ValueError(f"pad: mode is one of {', '.join(MODES)}, and not {mode!r}")
     if mode == "constant":
         return _with_constants(x, pairs, constant_values)
     for axis, widths in enumerate(pairs):

@@ -105,10 +105,6 @@ _SCALE = math.sqrt(2 / math.pi)
 _FLAT = 45.0  # beyond, the densities are 0 in every precision
 
 
-def _normal_cdf(xp: Any, x: Any) -> Any:
-    return xp.erfc(x * -math.sqrt(0.5)) * 0.5
-
-
 def _bound(xp: Any, x: Any) -> Any:
     """``x`` up to where the densities are 0, so that its powers do not overflow."""
     return xp.clip(x, -_FLAT, _FLAT)
@@ -122,7 +118,7 @@ def _logit_gate(xp: Any, x: Any) -> Any:
 
 def _gelu_composite(xp: Any, x: Any, *, approximate: str) -> Any:
     if approximate == "none":
-        return x * _normal_cdf(xp, x)
+        return x * xp.ndtr(x)
     return x * xp.expit(_logit_gate(xp, _bound(xp, x)))
 
 
@@ -131,7 +127,7 @@ def _gelu_rule(xp: Any, g: Any, x: Any, approximate: str) -> Any:
     square = xp.square(inner)
     if approximate == "none":
         density = xp.exp(square * -0.5) * (1 / math.sqrt(2 * math.pi))
-        slope = _normal_cdf(xp, x) + inner * density
+        slope = xp.ndtr(inner) + inner * density
         return g * xp.conj(slope)
     gate = _logit_gate(xp, inner)
     steep = xp.logistic_bell(gate, width=1) * (inner * (2 * _SCALE))
