@@ -71,7 +71,7 @@ _BANDS[2] += 8
 
 LINALG = """
 l.solve(a, b)  l.solve(s, B, assume_a="pos")  l.solve(a, b, assume_a="sym", lower=True)
-l.solve(a, b, assume_a="upper triangular", transposed=True)  l.inv(a)  l.det(a)  l.expm(a / 5)
+l.solve(a, b, assume_a="upper triangular")  l.inv(a)  l.det(a)  l.expm(a / 5)
 l.sqrtm(s)  l.logm(s)  l.sinm(a / 5)  l.cosm(a / 5)  abs(l.eigvals(a))  l.cholesky(s)
 l.cholesky(s, lower=True)  l.cho_solve(l.cho_factor(s), b)
 l.cho_solve(l.cho_factor(s, lower=True), B)  l.lu_factor(a[::-1])[0]

@@ -454,6 +454,19 @@ def test_none(function, length, tracked) -> None:
         np.testing.assert_allclose(a, b, rtol=1e-12)
 
 
+def test_beside_another_library_scans_are_unrolled(backend) -> None:
+    def function(h: Any, x: Any, k: Any) -> Any:
+        last, ys = wg.scan(lambda h, x: (wg.tanh(h + x), h), h, x)
+        return last, ys, wg.asarray(k) * 2
+
+    step, k = wg.compile(function, check=0), np.ones(3)
+    for i in range(3):
+        given = (*arguments()[1:], k + i)
+        found, expected = step(*given), function(*given)
+    assert [x.backend for x in found] == [x.backend for x in expected]
+    assert loops(step) == (backend.name == "numpy")
+
+
 def test_what_has_no_cotangent_runs_no_rule() -> None:
     """The derivative of the last step is infinite."""
 

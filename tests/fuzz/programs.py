@@ -52,6 +52,19 @@ def number_assigned(x: Any, y: Any) -> Any:
     return z * y
 
 
+def masked_assigned(x: Any, y: Any) -> Any:
+    z = y * 1.0
+    z[x.real(y) > 0.1] = 0.5
+    return z * y
+
+
+def places_assigned(x: Any, y: Any) -> Any:
+    z = y.clone()
+    if y.ndim:
+        z[..., [0]] = y[..., [-1]] * 2
+    return z
+
+
 def without_recording(x: Any, y: Any) -> Any:
     with x.no_grad():
         constant = x.sin(y)
@@ -89,6 +102,15 @@ STATEMENTS: dict[str, Callable[[Any, Any], Any]] = {
     "last": lambda x, y: y[..., -1] if y.ndim else y,
     "repeated": lambda x, y: y[[0, 0]] if y.ndim else y,
     "summed": lambda x, y: x.sum(y, 0) if y.ndim else y,
+    "masked": lambda x, y: y[x.real(y) > 0.1],
+    "masked assigned": masked_assigned,
+    "places assigned": places_assigned,
+    "places": lambda x, y: y[..., [0, -1, 0]] if y.ndim else y,
+    "places apart": lambda x, y: y[[0, -1], :, [0, 0]] if y.ndim > 2 else y,
+    "places and a new axis": lambda x, y: y[None, [-1, 0, -1]] if 0 < y.ndim < 3 else y,
+    "two dtypes": lambda x, y: y if x.is_complex(y) else y + y.to(x.float32) * 2,
+    "a mask of numbers": lambda x, y: y * (x.real(y) > 0.1),
+    "real and complex": lambda x, y: y * 1j + x.real(y),
     "flat": lambda x, y: x.reshape(y, (-1,)),
     "chosen": lambda x, y: x.where(x.real(y) > 0.1, y, y * y),
 }
@@ -143,7 +165,7 @@ class PyTorch:
         from torch.utils.checkpoint import checkpoint
 
         self.torch = torch
-        names = "abs maximum sin exp sum stack reshape where real no_grad is_complex"
+        names = "abs maximum sin exp sum stack reshape where real no_grad is_complex float32"
         self.x = SimpleNamespace(**{name: getattr(torch, name) for name in names.split()})
         self.x.checkpoint = partial(checkpoint, use_reentrant=False)
         self.x.grad, self.x.jvp = torch.func.grad, torch.func.jvp

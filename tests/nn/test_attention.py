@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from tests.nn.test_functional import check_against_torch, values
-from tests.nn.twins import check_twins, twin
+from tests.nn.twins import check_twins, twin, values
 from tests.ops.spaces import pairs
 from wengert import nn
 from wengert.backends import Backend
@@ -55,7 +54,7 @@ def test_the_function_is_pytorchs(backend: Any, options: dict[str, Any]) -> None
     if options["mask"] == "of each head":
         mask = RNG.uniform(size=(*first, L, S)) < 0.6
     ours, theirs = tensors(mask)
-    check_against_torch(
+    check_twins(
         lambda q, k, v: F.scaled_dot_product_attention(q, k, v, ours, **given),
         lambda q, k, v: torch.nn.functional.scaled_dot_product_attention(q, k, v, theirs, **given),
         arrays,
@@ -153,7 +152,7 @@ def test_the_layer_is_pytorchs(backend: Any, options: dict[str, Any]) -> None:
         three = xs if len(xs) == 3 else (xs[0], xs[-1], xs[-1])
         return module(*three, **given, **flags)
 
-    check_twins(ours, theirs, inputs, call)
+    check_twins(ours, theirs, inputs, call=call)
 
 
 ONES, ATTEND = wg.ones, F.scaled_dot_product_attention

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wengert as wg
-from tests.nn.test_functional import RNG, check_against_torch, values
+from tests.nn.test_functional import RNG
+from tests.nn.twins import check_twins, values
 from wengert import nn
 from wengert.nn import functional as F
 
@@ -57,7 +58,7 @@ def test_convolutions_are_pytorchs(transposed: bool) -> None:
     def check(case: Any) -> None:
         count, shapes, options = case
         arrays = [RNG.normal(size=shape) for shape in shapes]
-        check_against_torch(
+        check_twins(
             lambda *given: getattr(F, f"{name}{count}d")(*given, **options),
             lambda *given: getattr(torch.nn.functional, f"{name}{count}d")(*given, **options),
             arrays,
@@ -235,7 +236,7 @@ def test_margins_are_pytorchs() -> None:
     for row in MARGINS:
         if row[0] and (row[1] == "constant" or len(row[0]) == 4):
             ours, theirs = (lambda x, f=f: f(x, *row) for f in (F.pad, torch.nn.functional.pad))  # noqa: B023
-            check_against_torch(ours, theirs, [RNG.normal(size=(2, 3, 4, 5))], 1)
+            check_twins(ours, theirs, [RNG.normal(size=(2, 3, 4, 5))], 1)
 
 
 # -- modules ---------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.nn.twins import check_twins, values
 from wengert import nn
 from wengert.nn import functional as F
 
@@ -18,61 +19,6 @@ T = RNG.uniform(size=(4, 3))
 W = RNG.uniform(0.5, 2, size=3)
 LABELS = np.asarray([0, 2, 1, 2])
 
-
-def values(tensor: Any) -> np.ndarray:
-    if isinstance(tensor, wg.Tensor):
-        return np.asarray(tensor.detach().numpy())
-    return np.asarray(tensor.numpy(force=True))
-
-
-def check_against_torch(
-    ours: Any, theirs: Any, inputs: list[np.ndarray], tracked: int, rtol: float = 1e-10
-) -> None:
-    """Compare a function of arrays with PyTorch's: its value, gradients and second derivatives.
-
-    The first ``tracked`` inputs are differentiated.
-    """
-    torch = pytest.importorskip("torch")
-    a = [wg.asarray(x) for x in inputs]
-    b = [torch.tensor(x) for x in inputs]
-    for tensors in (a, b):
-        for tensor in tensors[:tracked]:
-            tensor.requires_grad_()
-    y, z = ours(*a), theirs(*b)
-    assert y.dtype == wg.float64
-    np.testing.assert_allclose(values(y), values(z), rtol=rtol, atol=1e-14)
-    if not tracked:
-        return
-    seed = RNG.normal(size=tuple(y.shape))
-    once = wg.autograd.grad(y, a[:tracked], wg.asarray(seed), create_graph=True, allow_unused=True)
-    torch_once = torch.autograd.grad(
-        z, b[:tracked], torch.tensor(seed), create_graph=True, allow_unused=True
-    )
-    plain = wg.autograd.grad(y, a[:tracked], wg.asarray(seed), retain_graph=True, allow_unused=True)
-    for g, h, k in zip(once, torch_once, plain, strict=True):
-        assert (g is None) == (h is None)
-        if g is not None:
-            np.testing.assert_allclose(values(g), values(h), rtol=rtol, atol=1e-12)
-            np.testing.assert_allclose(values(k), values(h), rtol=rtol, atol=1e-12)
-    seeds = [RNG.normal(size=tuple(x.shape)) for x in inputs[:tracked]]
-
-    def twice(gs: Any, xs: Any, lib: Any, convert: Any) -> list[Any]:
-        pairs = [(g, convert(s)) for g, s in zip(gs, seeds, strict=True) if g is not None]
-        pairs = [(g, s) for g, s in pairs if g.requires_grad]
-        if not pairs:
-            return [None] * tracked
-        gs, ss = zip(*pairs, strict=True)
-        return list(lib.autograd.grad(gs, xs[:tracked], ss, allow_unused=True))
-
-    for g, h in zip(
-        twice(once, a, wg, wg.asarray), twice(torch_once, b, torch, torch.tensor), strict=True
-    ):
-        found = np.zeros(1) if g is None else values(g)
-        wanted = np.zeros(1) if h is None else values(h)
-        np.testing.assert_allclose(found + 0 * wanted, wanted + 0 * found, rtol=1e-8, atol=1e-11)
-
-
-# -- all of PyTorch's options ------------------------------------------------------------------
 
 REDUCTIONS = ("none", "mean", "sum")
 Space = dict[str, tuple[Any, ...]]
@@ -99,19 +45,6 @@ def away_from_zero(*shape: int) -> np.ndarray:
 
 #: Functions, their inputs, how many of these are differentiated, and the values of options.
 AGAINST: list[tuple[str, list[np.ndarray], int, Space]] = [
-    *(
-        (name, [X * scale], 1, space)
-        for scale in (1.0, 40.0)
-        for name, space in (
-            *((name, {}) for name in ("relu", "silu", "sigmoid", "logsigmoid", "tanh")),
-            ("leaky_relu", {"negative_slope": (0.01, 0.3)}),
-            ("elu", {"alpha": (1.0, 0.5)}),
-            ("gelu", {"approximate": ("none", "tanh")}),
-            ("softplus", {"beta": (1.0, 3.0), "threshold": (20.0, 2.0)}),
-            ("softmax", {"dim": (1, -2)}),
-            ("log_softmax", {"dim": (0,)}),
-        )
-    ),
     ("normalize", [IMAGE[0]], 1, {"p": (1.0, 2.0, 3.5, math.inf), "dim": (0, (0, -1))}),
     ("scaled_dot_product_attention", [*IMAGE[:, 0], IMAGE[0, 1], Q], 4, {}),  # a mask has one, too
     *(
@@ -161,7 +94,7 @@ def test_functions_are_pytorchs(
             call(F, options, wg.asarray),
             call(torch.nn.functional, options, torch.tensor),
         )
-        check_against_torch(ours, theirs, inputs, tracked, rtol=1e-9)
+        check_twins(ours, theirs, inputs, tracked)
 
 
 # -- losses ----------------------------------------------------------------------------------------
@@ -172,7 +105,7 @@ def test_binary_losses_at_their_ends(backend: Any) -> None:
     torch = pytest.importorskip("torch")
     x = np.asarray([0.0, 1.0, 0.0, 1.0])
     y = np.asarray([0.0, 1.0, 1.0, 0.0])
-    check_against_torch(
+    check_twins(
         lambda x, y: F.binary_cross_entropy(x, y, reduction="none"),
         lambda x, y: torch.nn.functional.binary_cross_entropy(x, y, reduction="none"),
         [x, y],
@@ -206,7 +139,7 @@ def test_cross_entropy_at_extremes(backend: Any) -> None:
     torch = pytest.importorskip("torch")
     x = np.asarray([[1e4, -1e4, 0.0], [-np.inf, 0.0, 1.0], [1e300, 0.0, -1e300]])
     target = np.asarray([1, 2, 0])
-    check_against_torch(
+    check_twins(
         lambda x: F.cross_entropy(x, wg.asarray(target), reduction="none"),
         lambda x: torch.nn.functional.cross_entropy(x, torch.tensor(target), reduction="none"),
         [x],
@@ -422,7 +355,7 @@ def test_weights_of_losses_are_buffers() -> None:
     loss.to(wg.float64)
     with_pos = nn.BCEWithLogitsLoss(pos_weight=wg.asarray(W))
     assert list(with_pos.state_dict()) == ["pos_weight"]
-    check_against_torch(with_pos, torch.nn.BCEWithLogitsLoss(pos_weight=torch.tensor(W)), [X, T], 2)
+    check_twins(with_pos, torch.nn.BCEWithLogitsLoss(pos_weight=torch.tensor(W)), [X, T], 2)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])

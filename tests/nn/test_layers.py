@@ -30,8 +30,8 @@ CELL = [RNG.normal(size=(3, n)) for n in (2, 5, 5)]
 LAYERS: list[tuple[list[list[np.ndarray]], int, str]] = [
     ([[X], [X * 40]], 1, """
 ReLU()  SiLU()  Sigmoid()  LogSigmoid()  Tanh()  GELU()  GELU(approximate="tanh")  Identity()
-LeakyReLU(negative_slope=0.2)  ELU(alpha=0.3)  Softplus(beta=2.0)  Softmax(dim=0)
-LogSoftmax(dim=-1)  Linear(3, 2)  Linear(3, 2, bias=False)
+LeakyReLU(negative_slope=0.2)  ELU(alpha=0.3)  Softmax(dim=0)
+Softplus(beta=3.0, threshold=2.0)  LogSoftmax(dim=-1)  Linear(3, 2)  Linear(3, 2, bias=False)
 Sequential(Linear(3, 4), Sequential(ReLU(), Dropout(0.0)), Linear(4, 2))
 """),
     ([[IMAGE], [KINKS], [KINKS * 40]], 1, "ReLU6()  Hardswish()  SELU()"),
@@ -91,7 +91,7 @@ def test_layers_are_pytorchs() -> None:
             )
             alike(ours.to(wg.float64), theirs.double(), reads=name != "AvgPool1d")  # in tuples
             cell = lambda module, x, *state: module(x, state or None)
-            check_twins(ours, theirs, inputs, cell if name == "LSTMCell" else None, tracked)
+            check_twins(ours, theirs, inputs, tracked, cell if name == "LSTMCell" else None)
 
     with wg.use_backend("numpy"):
         walk(ROWS, check, whole=True)

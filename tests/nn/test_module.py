@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from tests.nn.test_functional import values
+from tests.nn.twins import values
 from wengert import nn, optim
 
 

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wengert as wg
-from tests.nn.test_functional import RNG, check_against_torch, values
+from tests.nn.test_functional import RNG
+from tests.nn.twins import check_twins, values
 from wengert import nn
 from wengert.nn import functional as F
 
@@ -40,7 +41,7 @@ def test_pools_are_pytorchs(case: Any, counts: bool, data: Any) -> None:
     x = RNG.normal(size=shape)
 
     def both(name: str, *args: Any, **keywords: Any) -> None:
-        check_against_torch(
+        check_twins(
             lambda x: getattr(F, name)(x, *args, **keywords),
             lambda x: getattr(torch.nn.functional, name)(x, *args, **keywords),
             [x],

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from tests.nn.test_functional import values
-from tests.nn.twins import check_twins, twin
+from tests.nn.twins import check_twins, twin, values
 from tests.ops.spaces import pairs
 from wengert import nn
 from wengert.tape.primitive import PRIMITIVES
@@ -50,7 +49,7 @@ def test_networks_are_pytorchs(backend: Any, name: str, options: dict[str, Any])
         ours,
         theirs,
         [RNG.normal(size=shape), *start],
-        lambda module, x, *state: module(x, tuples(state) if state else None),
+        call=lambda module, x, *state: module(x, tuples(state) if state else None),
     )
 
 

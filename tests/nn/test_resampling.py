@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wengert as wg
-from tests.nn.test_functional import RNG, check_against_torch, values
+from tests.nn.test_functional import RNG
+from tests.nn.twins import check_twins, values
 from wengert import nn
 from wengert.nn import functional as F
 from wengert.testing import gradcheck
@@ -40,7 +41,7 @@ def test_interpolation_is_pytorchs(case: Any) -> None:
     torch = pytest.importorskip("torch")
     shape, options = case
     x = RNG.normal(size=shape)
-    check_against_torch(
+    check_twins(
         lambda x: F.interpolate(x, **options),
         lambda x: torch.nn.functional.interpolate(x, **options),
         [x],

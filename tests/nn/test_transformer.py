@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from tests.nn.test_functional import values
-from tests.nn.twins import alike, check_twins
+from tests.nn.twins import alike, check_twins, values
 from tests.ops.spaces import pairs
 from wengert import nn
 from wengert.nn import functional as F
@@ -67,7 +66,7 @@ def test_layers_are_pytorchs(backend: Any, options: dict[str, Any], depth: int) 
         named = {k: make(v) if isinstance(v, np.ndarray) else v for k, v in masks.items()}
         return module(*xs, **named)
 
-    check_twins(*made, inputs, call)
+    check_twins(*made, inputs, call=call)
 
 
 def test_copies_of_a_layer_are_its_own() -> None:

@@ -94,7 +94,8 @@ class Case:
             if isinstance(value, what):
                 return convert(value)
             if isinstance(value, list | tuple):
-                return type(value)(go(v) for v in value)
+                made = [go(v) for v in value]
+                return made if isinstance(value, list) else tuple(made)
             return value
 
         return Case(*map(go, self.args), **{k: go(v) for k, v in self.kwargs.items()})

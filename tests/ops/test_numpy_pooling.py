@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import wengert as wg
 from tests.ops.test_numpy_convolutions import laid_out
 from wengert.backends import get_backend
 from wengert.backends.backend import composites
-from wengert.nn import functional as F
 from wengert.ops.beyond import numpy_pooling
 from wengert.ops.beyond import pooling as pooling  # declares the primitives
 
@@ -107,22 +105,6 @@ def test_sums(case: str, dtype: str, longest: int, monkeypatch: pytest.MonkeyPat
         x = numbers((*lead, *lengths), dtype)
         x = x // 32 if dtype == "int8" else x
         agree("window_sum", x, size=size, stride=stride)
-
-
-@pytest.mark.parametrize("pool", ["max_pool2d", "avg_pool2d"])
-def test_compiled_pools_are_the_eager_ones_to_the_bit(pool: str) -> None:
-    def f(x: Any) -> Any:
-        def loss(x: Any) -> Any:
-            return wg.sum(getattr(F, pool)(x, 3, 2, 1) ** 2)
-
-        return loss(x), wg.func.grad(loss)(x)
-
-    compiled = wg.compile(f, strict=True)
-    for what in ("ties", "nan", "infinite", "ties"):
-        x = wg.asarray(numbers((2, 3, 7, 6), "float32", what))
-        found, expected = compiled(x), f(x)
-        for ours, theirs in zip(found, expected, strict=True):
-            assert ours.numpy().tobytes() == theirs.numpy().tobytes()
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int64", "uint8"])

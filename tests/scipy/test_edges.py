@@ -505,6 +505,8 @@ def test_arguments_that_do_not_fit_are_errors() -> None:
             integrate.solve_ivp(rate, (0, 1), [1.0], method)
     with pytest.raises(TypeError, match="positional"):
         linalg.qr(matrix, False)
+    with pytest.raises(TypeError, match="transposed=True"):
+        linalg.solve(matrix, [1.0, 2.0], transposed=True)
     with pytest.raises(ValueError, match=r"a\[0\]"):
         signal.lfilter([1.0], tensor([0.0, 1.0]), [1.0, 2.0])
     for mean, cov in ((1, 2), (3, 2), (2, 3)):

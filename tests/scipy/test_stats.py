@@ -142,6 +142,10 @@ def test_masses_of_many_ways() -> None:
     found, h = _slopes("nbinom", "pmf", 600.0, 500.0, 0.5), 1e-3
     low, high = scipy.stats.nbinom.pmf(600, [500 - h, 500 + h], 0.5)
     assert found[1] == pytest.approx((high - low) / (2 * h), rel=1e-5)
+    found = _slopes("binom", "pmf", 1.0, 1e9, 3e-9)
+    rare = 1e9 * 3e-9 * np.exp((1e9 - 1) * np.log1p(-3e-9))
+    assert found[0] == pytest.approx(rare, rel=1e-12)
+    assert found[2] == pytest.approx(rare * (1 / 3e-9 - (1e9 - 1) / (1 - 3e-9)), rel=1e-12)
     assert _slopes("binom", "pmf", 1000.0, 2000.0, 1.0) == [0.0, 0.0, 0.0]
     assert _slopes("binom", "logpmf", 4.0, 3.0, 1.0) == [-np.inf, 0.0, 0.0]
 
@@ -272,6 +276,8 @@ def test_slopes_of_quantiles_by_location_and_scale_take_batches() -> None:
         (lambda x: special.betainc(1.0, 5.0, x), 0.0, (5.0, -20.0, 60.0)),
         (lambda x: special.betainc(5.0, 1.0, x), 1.0, (5.0, 20.0, 60.0)),
         (lambda p: stats.binom.pmf(2, 5, p), 1e-9, (2e-8, 20.0, -180.0)),
+        (lambda p: stats.binom.pmf(2, 40, p), 1e-12, (1.56e-9, 1560.0, -177840.0, 13160160.0)),
+        (lambda p: stats.binom.pmf(38, 40, p), 1.0, (0.0, 1560.0, 177840.0)),
         (lambda m: stats.poisson.cdf(1, m), 0.0, (0.0, -1.0, 2.0)),
         (lambda p: stats.nbinom.pmf(0, 3, p), 1.0, (3.0, 6.0, 6.0)),
     ],
@@ -309,6 +315,8 @@ def test_slopes_of_single_precision_keep_their_digits(method: str) -> None:
         ("beta", (2.0, 2.0), 0.0, (6.0, -12.0)),
         ("beta", (2.0, 2.0), 1.0, (-6.0, -12.0)),
         ("beta", (1.0, 3.0), 0.0, (-6.0, 6.0)),
+        ("beta", (0.5, 0.7), 0.0, (-np.inf,)),
+        ("beta", (0.5, 0.7), 1.0, (np.inf,)),
         ("lognorm", (0.5,), 0.0, (0.0, 0.0)),
     ],
 )

@@ -85,44 +85,6 @@ def test_training_goes_on_as_it_would_have(backend, path):
     assert bits(other.state_dict()) == bits(model.state_dict())
 
 
-SCHEDULES = {
-    "StepLR": (2,),
-    "MultiStepLR": ([2, 4, 4],),
-    "OneCycleLR": (0.3, 20),
-    "CosineAnnealingWarmRestarts": (3,),
-    "LambdaLR": (lambda epoch: 1 / (1 + epoch),),
-    "ReduceLROnPlateau": ("min", 0.5, 1),
-}
-
-
-def scheduled(name):
-    lr_scheduler = optim.lr_scheduler
-    parameter = wg.ones(1, requires_grad=True)
-    parameter.grad = wg.ones(1)
-    optimizer = optim.SGD([parameter], lr=0.1, momentum=0.9)
-    one = getattr(lr_scheduler, name)(optimizer, *SCHEDULES[name])
-    if name != "StepLR":
-        return optimizer, one
-    two = lr_scheduler.ExponentialLR(optimizer, 0.7)
-    return optimizer, lr_scheduler.SequentialLR(optimizer, [one, two], [3])
-
-
-@pytest.mark.parametrize("name", SCHEDULES)
-def test_schedules_go_on(name, path):
-    def rates(optimizer, scheduler):
-        for _ in range(6):
-            optimizer.step()
-            scheduler.step(*([1.0] if name == "ReduceLROnPlateau" else []))
-            yield optimizer.param_groups[0]["lr"]
-
-    optimizer, scheduler = scheduled(name)
-    assert len({*rates(optimizer, scheduler)}) > 1
-    wg.save(path, optimizer=optimizer, scheduler=scheduler)
-    others, again = scheduled(name)
-    wg.load(path, optimizer=others, scheduler=again)
-    assert [*rates(others, again)] == [*rates(optimizer, scheduler)]
-
-
 def test_of_several_models_one_is_loaded(path):
     one, two = network(), network()
     wg.save(path, model=one, average=two)

@@ -76,39 +76,6 @@ def test_a_gradient_at_a_kink_lies_between_both_sides(plant):
     caught(WrongGradientError, wrong, ..., match="not between them: it is wrong")
 
 
-TIES = {
-    "sort of rows": (lambda x: wg.sort(x, axis=0, descending=True), ("n", "m")),
-    "gathered": (lambda x: wg.take_along_axis(x, wg.argsort(x), axis=-1), ("n",)),
-    "median": (lambda x: wg.quantile(x, 0.5), ("n",)),
-    "quantiles": (lambda x: wg.quantile(x, wg.asarray([0.3, 0.5, 1.0])), ("n",)),
-    "numpy": (lambda x: np.median(x, axis=-1), ("n",)),
-    "max": (lambda x: wg.max(x, axis=0), ("n", "m")),
-}
-
-
-@pytest.mark.sampled(4)
-@pytest.mark.parametrize("name", TIES)
-def test_a_kink_that_shows_along_no_axis_is_no_wrong_rule(name):
-    """The median of three equal numbers stays where it is when one of them moves."""
-    function, shape = TIES[name]
-    options = {"backends": ["numpy"], "min_side": 1, "examples": 15}
-    fast = [*TIES].index(name) % 2 == 0
-    check_gradients(function, Argument(shape, special=(0.0, 1.0)), fast_mode=fast, **options)
-    with pytest.raises(KinkError, match="kink"):
-        gradcheck(function, wg.zeros((3,) * len(shape), dtype=wg.float64, requires_grad=True))
-
-
-def test_beside_such_a_kink_rules_are_wrong(plant):
-    """What is differentiable where other results have a kink is compared."""
-    wrong = plant(lambda xp, x: xp.multiply(x, x), x=lambda xp, g, x: xp.multiply(g, x))
-
-    def function(x):
-        return wg.sort(x[:3]), wrong(x[3:] + 1)
-
-    with pytest.raises(WrongGradientError, match="gradient is wrong"):
-        gradcheck(function, wg.zeros(5, dtype=wg.float64, requires_grad=True))
-
-
 BESIDE = {
     "an infinite slope": wg.sqrt,
     "a norm": wg.linalg.vector_norm,

@@ -34,7 +34,7 @@ from wengert.ops.data_type import get_default_dtype
 from wengert.tape.grad_mode import recording
 from wengert.tape.hooks import has_hooks
 from wengert.tape.observers import observing
-from wengert.tape.tensor import Tensor, untracked, with_node
+from wengert.tape.tensor import Tensor, with_node
 
 __all__ = ["MISS", "Binding", "Failed"]
 
@@ -73,7 +73,7 @@ class Binding:
         self._found, self._signature, self._alone = found, signature, alone
         self._shared = running is None
         self._read = found.read()
-        named = (has_hooks, kind_of, with_node, same, same_keys, selection, untracked)
+        named = (has_hooks, kind_of, with_node, same, same_keys, selection)
         self.names: dict[str, Any] = {
             **{x.__name__: x for x in named},
             "__name__": "wengert.compiled.binding",
@@ -360,10 +360,9 @@ class Binding:
         for effect in found.effects:
             made += [x.output for x in (effect, *effect.parts) if x.new]
         for output in dict.fromkeys(made):
-            over = output in found.swept
-            yield f"m{output} = " + (
-                f"with_node(o{output}, swept(o{output}))" if over else f"untracked(o{output})"
-            )
+            x, over = f"o{output}", output in found.swept
+            node = f"swept((), None, {x}.shape, {x}.dtype)" if over else "None"
+            yield f"m{output} = with_node({x}, {node})"
 
     def _effects(self) -> Iterator[str]:
         """The lines that store changes."""

@@ -79,7 +79,7 @@ def _at_once(dot: Any, product: Any = wg.matmul) -> Any:
     """A function of products; those of two matrices are the other product, and quick."""
 
     def call(a: Any, b: Any, *more: Any, **named: Any) -> Any:
-        matrices = type(a) is type(b) is Tensor and a._array.ndim + b._array.ndim < 5
+        matrices = type(a) is type(b) is Tensor and 0 < a._array.ndim < 3 > b._array.ndim > 0
         return dot(a, b, *more, **named) if more or named or not matrices else product(a, b)
 
     return call

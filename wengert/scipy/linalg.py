@@ -43,10 +43,7 @@ def mirror(x: Any, lower: bool, turn: Any = _adjoint) -> Any:
     return half + turn(half) + wg.tril(wg.triu(x))
 
 
-def solve(
-    a: Any, b: Any, lower: bool = False, *, assume_a: Any = None, transposed: bool = False,
-    **options: Any,
-) -> Tensor:  # fmt: skip
+def solve(a: Any, b: Any, lower: bool = False, *, assume_a: Any = None, **options: Any) -> Tensor:
     """Solve a linear system; of a matrix that is said to be symmetric one triangle is read."""
     x, y = _operands(options, a, b)
     kind = (assume_a or "gen")[:3]
@@ -56,7 +53,7 @@ def solve(
         x = wg.triu(x) if kind == "upp" else wg.tril(x)
     elif kind != "gen":
         raise NotImplementedError(f"scipy.linalg.solve: assume_a={assume_a!r} of Tensors")
-    return wg.linalg.solve(wg.matrix_transpose(x) if transposed else x, y)
+    return wg.linalg.solve(x, y)
 
 
 def solve_triangular(

@@ -64,16 +64,23 @@ def _none(xp: Any, a: Any, x: Any) -> Any:
 def _by_exponent(xp: Any, g: Any, y: Any, e: Any, log: Any, out: Any) -> Any:
     """The cotangent of an exponent; at the end powers jump where it is 0."""
     end = xp.where(e < 0, -math.inf, xp.where(e == 0, math.nan, _none(xp, e, y)))
-    return g * xp.where(y > 0, out * log(xp.where(y > 0, y, 1)), end)
+    return g * xp.where(y > 0, out * log, end)
 
 
 def _by_base(xp: Any, g: Any, y: Any, c: Any, d: Any, finite: bool) -> Any:
-    few = xp.where(c == 0, 1, c), xp.where(d == 0, 1, d)
-    up = xp.where(c == 0, 0, c * xp.scipy_powers(y, few[0] - 1, d, finite=finite))
-    down = d * xp.scipy_powers(y, c, few[1] - 1 if finite else few[1], finite=finite)
-    down = xp.where(d == 0, 0, down)
+    less, after = xp.where(c == 0, 1, c) - 1, xp.where(d == 0, 1, d) - int(finite)
+    up = xp.where(c == 0, 0, c * xp.scipy_powers(y, less, d, finite=finite))
+    down = xp.where(d == 0, 0, d * xp.scipy_powers(y, c, after, finite=finite))
     steep = xp.isinf(up) | xp.isinf(down)
     return g * xp.where(steep, xp.where(y < 0.5, up, -down), up - xp.where(steep, 0, down))
+
+
+def _powers(xp: Any, y: Any, c: Any, d: Any, finite: bool) -> Any:
+    if not finite:
+        return xp.pow(y, c) * xp.exp(-y)
+    low = y < 0.5  # where the difference loses digits
+    rest = xp.where(low, xp.exp(d * xp.log1p(-xp.where(low, y, 0))), xp.pow(1 - y, d))
+    return xp.pow(y, c) * rest
 
 
 #: ``y**c (1 - y)**d``, or else ``y**c exp(-y)``: logarithms would cancel near the ends.
@@ -82,15 +89,13 @@ Primitive(
     ("y", "c", "d"),
     {
         "y": _by_base,
-        "c": lambda xp, g, y, c, out: _by_exponent(xp, g, y, c, xp.log, out),
+        "c": lambda xp, g, y, c, out: _by_exponent(xp, g, y, c, xp.log(xp.where(y > 0, y, 1)), out),
         "d": lambda xp, g, y, d, out: _by_exponent(
-            xp, g, 1 - y, d, lambda rest: xp.where(y < 0.5, xp.log1p(-y), xp.log(rest)), out
+            xp, g, 1 - y, d, xp.log1p(-xp.where(y < 1, y, 0)), out
         ),
     },
     elementwise=True,
-    composite=lambda xp, y, c, d, finite: (
-        xp.pow(y, c) * (xp.pow(1 - y, d) if finite else xp.exp(-y))
-    ),
+    composite=_powers,
 )
 
 
@@ -186,7 +191,8 @@ def student_slope(xp: Any, df: Any, t: Any) -> Any:
 @double
 def beta_density(xp: Any, a: Any, b: Any, x: Any) -> Any:
     """The derivative of the lower function by ``x``."""
-    near, ways = ((a < 30) & (b < 30)) | (x <= 0) | (x >= 1), -xp.betaln(a, b)
+    ways = -xp.betaln(a, b)
+    near = ((ways < 300) & xp.where(x < 0.5, a < 30, b < 30)) | (x <= 0) | (x >= 1)
     power = xp.scipy_powers(xp.where(near, x, 0.5), a - 1, b - 1, finite=True)
     y = xp.where(near, 0.5, x)
     found = xp.exp((a - 1) * xp.log(y) + (b - 1) * xp.log1p(-y) + ways)

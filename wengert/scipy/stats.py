@@ -46,10 +46,7 @@ from wengert.tape.tensor import Tensor
 
 Form = Callable[..., Any]
 _LOG_ROOT = math.log(2 * math.pi) / 2
-
-
-def _positive(*shapes: Any) -> Any:
-    return [shape > 0 for shape in shapes]
+_positive: Form = lambda *shapes: [shape > 0 for shape in shapes]
 
 
 class Law(NamedTuple):
@@ -251,13 +248,13 @@ def _height(xp: Any, law: Law, less: Any, x: Any, *rest: Any) -> Any:
     """The density, over an exponential."""
     log = _density(xp, law, x, *rest) - less
     none = log == -math.inf  # where no tangent is
-    far = xp.where(none, 0, xp.exp(xp.where(none, 0, log)))
     if law.density is None:
-        return far
+        return xp.where(none, 0, xp.exp(xp.where(none, 0, log)))
     shapes, scale, y, inside, _ = _place(xp, law, x, *rest)
     use = inside & (less > -1)  # far out both underflow
-    found = law.density(xp, xp.where(use, y, 0.5), *shapes) / scale * xp.exp(-less)
-    return xp.where(use, found, xp.where(use, 0, far))
+    found = xp.where(none | use, 0, xp.exp(xp.where(none | use, 0, log)))
+    power = law.density(xp, xp.where(use, y, 0.5), *shapes) / scale * xp.exp(-less)
+    return xp.where(use, power, found)
 
 
 def _slope(xp: Any, law: Law, at: int, log: Any, x: Any, *rest: Any) -> Any:

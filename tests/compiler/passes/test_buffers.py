@@ -5,13 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import wengert as wg
 from tests.compiler.emitted import check_emitted
 from tests.compiler.recorded import trace_arrays
-from tests.programs import programs
 from wengert.backends import get_backend
 from wengert.compiler.capture.trace import Trace
 from wengert.compiler.emission.emit import emit
@@ -19,45 +16,6 @@ from wengert.compiler.passes import optimise
 from wengert.compiler.passes.buffers import buffers
 
 NUMPY = get_backend("numpy")
-
-
-def _points(first: list[Any]) -> list[list[Any]]:
-    rng = np.random.default_rng(3)
-    others = []
-    for _ in range(2):
-        drawn = [rng.normal(size=x.shape) for x in first]
-        if first[0].dtype.kind == "c":
-            drawn = [x + 1j * rng.normal(size=x.shape) for x in drawn]
-        others.append([np.asarray(x, y.dtype) for x, y in zip(drawn, first, strict=True)])
-    return [first, *others, first]
-
-
-def _with_gradients(made: Any) -> Any:
-    def function(*inputs: Any) -> Any:
-        value = made(*inputs)
-        loss = wg.sum(wg.real(value)) + sum(wg.sum(wg.real(x)) for x in inputs)
-        return value, *wg.autograd.grad(loss, inputs)
-
-    return function
-
-
-@pytest.mark.slow
-@settings(max_examples=150)
-@given(programs(max_side=4, max_inputs=2), st.integers(0, 3))
-def test_random_updates(made: Any, turns: int) -> None:
-    """Inputs that become results, as state does, in any order."""
-
-    def function(*inputs: Any) -> Any:
-        value, *slopes = _with_gradients(made)(*inputs)
-        new = [x - 0.5 * g for x, g in zip(inputs, slopes, strict=True)]
-        new = new if turns % 2 else [wg.sin(x) * y for x, y in zip(new, inputs, strict=True)]
-        return (value, *new, *inputs[:turns])
-
-    first = [np.asarray(x) for x in made.inputs]
-    with np.errstate(all="ignore"):
-        program = trace_arrays(function, *first, requires_grad=True)
-        emitted = emit(optimise(program), NUMPY)
-        check_emitted(program, emitted, _points(first))
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])

@@ -113,9 +113,6 @@ class Swept(Node):
 
     operation = "compiled"
 
-    def __init__(self, array: Any) -> None:
-        super().__init__((), None, array.shape, array.dtype)
-
     def values(self) -> tuple[Any, ...]:
         raise RuntimeError(
             "a compiled function that differentiates inside has freed the graph of its results: "

@@ -63,9 +63,6 @@ vjp inside
     @f: wg.sin | lambda z: z * z
     y, pull = wg.vjp(@f, h)
     h = h + pull(wg.ones_like(y))[0]
-hessian inside
-    @k: 0.5 | 1.0
-    h = h @ wg.hessian(lambda z: wg.sum(z ** 3 * @k))(h[0])
 penalty
     @m: wg.nn.Linear(4, 4)
     g = wg.grad(lambda z: wg.sum(wg.tanh(@m(z))))(h)
@@ -89,9 +86,6 @@ length given
 flag given
     a$: True | False | None | "x"
     h = h if a$ else -h
-number of numpy given
-    a$: np.float32(2.0) | np.float64(0.5) | np.float64(1.5)
-    h = h * a$
 array given, computed
     a$: ARRAYS
     h = h + wg.asarray(np.sin(a$) * 2 + a$[0])
@@ -269,18 +263,10 @@ optimiser inside
     @w: wg.randn(4, requires_grad=True)
     o = wg.optim.SGD([@w], lr=0.1)
     h = h * @w
-gradient of gradient scale !
-    @k: 0.5 | 2.0
-    < if spare.grad is not None:
-    <     spare.grad = spare.grad * @k
 tensors given in a list
     > la$ = [wg.randn(4), wg.randn(4)]
     a$: la$ | la$[:1] | la$ + la$
     for i, t in enumerate(a$):
         h = h + t * (i + 1)
     ~ la$.reverse() | la$.append(wg.ones(4)) | la$[0] = wg.zeros(4)
-model by name
-    @ms: {"a": wg.nn.Linear(4, 4), "b": wg.nn.Tanh()}
-    a$: "a" | "b"
-    h = @ms[a$](h)
 """
