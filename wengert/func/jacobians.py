@@ -151,8 +151,8 @@ def jacobian(
     sparsity : array or SciPy sparse matrix, optional
         Where the Jacobian may differ from zero, of results' by arguments' elements, of one real
         array each. Columns that share no row are computed together, or rows that share no column,
-        whichever are fewer. Each call is checked by a product with a random vector, and raises
-        `ValueError` if that shows entries elsewhere. The Jacobian is dense.
+        whichever are fewer. Each call is checked by a product with a random vector: `ValueError`
+        if entries elsewhere exceed the root of the precision in their row. The result is dense.
 
     Notes
     -----
