@@ -141,7 +141,7 @@ def flatten(program: Program, becomes: Mapping[Value, Value] = MappingProxyType(
     moved = {step for runs in (*chosen, large) for run in runs for step in run.steps}
     steps = [step for step in program.instructions if step not in moved]
     for runs in chosen:  # at the end, since nothing else uses their results
-        steps += _join_updates(runs, outputs, becomes)
+        steps = _join_updates(runs, outputs, steps, becomes)
     alone = Value((0,), np.dtype(float), ALONE)
     last = [run.steps for run in large]
     updates = in_place(last, becomes, holders(program), alone, outputs)
@@ -183,9 +183,12 @@ def _is_update(step: Instruction) -> bool:
 
 
 def _join_updates(
-    runs: list[_Run], outputs: set[Value], becomes: Mapping[Value, Value]
+    runs: list[_Run],
+    outputs: set[Value],
+    steps: list[Instruction],
+    becomes: Mapping[Value, Value],
 ) -> list[Instruction]:
-    """One chain for several updates."""
+    """The instructions, with one chain for several updates appended."""
     first = runs[0]
     shapes = [run.shape or () for run in runs]
     size = sum(int(np.prod(shape)) for shape in shapes)
@@ -197,11 +200,15 @@ def _join_updates(
     def value(name: str) -> Value:
         return Value((size,), first.dtype, name)
 
+    def memory(flat: FlatArrays) -> Instruction:
+        return Instruction("flat", flat.memory, (), {}, (value(""),), pure=False, line=line)
+
     for k, x in enumerate(first.outside):
         parts = tuple([run.outside[k] for run in runs])
         short = x.name.rpartition(".")[2] or "grad"
         flat = splits[parts] = FlatArrays(shapes, first.dtype, f"flat_{short}")
         flats[x] = value(f"all.{short}")
+        steps = _written(steps, parts, flat, memory(flat))
         made.append(Instruction("join", flat.join, parts, {}, (flats[x],), line=line))
     ends: list[Instruction] = []
     for i, step in enumerate(first.steps):
@@ -214,8 +221,34 @@ def _join_updates(
             flat = splits.get(before) or FlatArrays(shapes, first.dtype, "flat_new")
             ends.append(Instruction("split", flat.split, (result,), {}, parts, True, line=line))
             if form(step).writes and result.dtype.kind != "c":
-                out = value("")
-                made.append(Instruction("flat", flat.memory, (), {}, (out,), pure=False, line=line))
+                made.append(memory(flat))
+                out = made[-1].result
         made.append(replace(step.with_values(flats), results=(result,), line=line, out=out))
         flats[step.result] = result
-    return [*made, *ends]
+    return [*steps, *made, *ends]
+
+
+def _written(
+    steps: list[Instruction], parts: tuple[Value, ...], flat: FlatArrays, memory: Instruction
+) -> list[Instruction]:
+    """Let instructions write their results into parts of a flat array, if all of them can."""
+    at = {step.result: i for i, step in enumerate(steps) if not step.several}
+    makers = [at.get(part, -1) for part in parts]
+    if len(set(parts)) < len(parts) or not all(i >= 0 and _writes(steps[i]) for i in makers):
+        return steps
+    places = tuple([Value(part.shape, part.dtype) for part in parts])
+    start = min(makers)
+    line = steps[start].line
+    views = Instruction("split", flat.split, (memory.result,), {}, places, True, line=line)
+    steps = list(steps)
+    for i, place in zip(makers, places, strict=True):
+        steps[i] = steps[i].writing(place)
+    return [*steps[:start], replace(memory, line=line), views, *steps[start:]]
+
+
+def _writes(step: Instruction) -> bool:
+    """Whether a call can write into given memory with the same result."""
+    found = form(step)
+    free = step.out is None and step.result.dtype.kind != "c"
+    ordered = step.result.order is None
+    return bool(found.writes) and found.inside != "only" and ordered and free
