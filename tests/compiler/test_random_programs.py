@@ -9,6 +9,7 @@ with two exceptions, which are compared to rounding:
 - Programs under ``jax.jit``. XLA fuses products and sums across operations.
 """
 
+import random
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 #: What changes no value, or comes back: food for the passes. It is drawn after each step.
 SPICES: list[Callable[[Any], Any]] = [
-    *[lambda x: x] * 4,
+    *[lambda x: x] * 2,
     lambda x: x * 1,
     lambda x: x / 1.0,
     lambda x: x + 0.0,
@@ -59,16 +60,16 @@ SPICES: list[Callable[[Any], Any]] = [
 ]
 
 
-def seasoned(program: Program, spices: list[int]) -> Callable[..., tuple[Any, ...]]:
+def seasoned(program: Program, number: int) -> Callable[..., tuple[Any, ...]]:
     """A program with spices after its calls, as a function: results, and a loss's gradients."""
-    chosen = [SPICES[i] for i in spices]
+    chosen = random.Random(number).choices(SPICES, k=5)
     fixed = lambda a: a if is_variable(a) else tensor(a)  # before there is a trace
     program = [(name, kind, case and case.with_arrays(fixed)) for name, kind, case in program]
     functions = {name: function(name, TABLE[name]) for name, _, case in program if case is not None}
 
     def call(name: str, case: Any, inputs: Any) -> Any:
         found = inexact_results(apply(functions[name], case, inputs))
-        return [chosen[y.ndim % len(chosen)](y) for y in found]
+        return [chosen[(y.ndim + len(name)) % 5](y) for y in found]
 
     lib = SimpleNamespace(x=Wengert().x, tensor=tensor, call=call)
 
@@ -81,10 +82,10 @@ def seasoned(program: Program, spices: list[int]) -> Callable[..., tuple[Any, ..
     return run
 
 
-def check(program: Program, spices: list[int], backend: Backend) -> None:
+def check(program: Program, number: int, backend: Backend) -> None:
     """Compare a recording and two replays, whose results stay, with eager runs."""
     program = [step for step in program if step[0] != "masked"]  # whose shape depends on values
-    made = seasoned(program, spices)
+    made = seasoned(program, number)
     step, found = wg.compile(made), []
     for factor in (1.0, 0.98, 1.01):
         point = [x * x.dtype.type(factor) for x in inputs_of(program)]
@@ -109,7 +110,11 @@ def check(program: Program, spices: list[int], backend: Backend) -> None:
 
 @pytest.mark.slow
 def test_compiled_programs_are_the_eager_ones(backend: Backend) -> None:
-    spices = st.lists(st.integers(0, len(SPICES) - 1), min_size=1, max_size=4)
     count = {"numpy": 250, "torch": 40, "array_api_strict": 30}.get(backend.name, 4)
-    rows = [row for row in TRACKED if row[0] != "scatter_add"]  # whose call asks for types
-    check_examples(count, lambda p, s: check(p, s, backend), programs(rows), spices)
+    apart = {"scatter_add"}  # whose call asks for types
+    if backend.name != "numpy":  # SciPy computes zeta where a library does not
+        apart |= {"zeta", "polygamma", "digamma"}
+    rows = [row for row in TRACKED if row[0] not in apart]
+    check_examples(
+        count, lambda p, n: check(p, n, backend), programs(rows), st.integers(0, 1 << 32)
+    )

@@ -5,6 +5,7 @@ import pytest
 
 import wengert as wg
 from tests.testing.settings import FIRST
+from wengert.backends import selection
 from wengert.testing import (
     Argument,
     GradcheckError,
@@ -32,6 +33,17 @@ def test_right_ones_pass():
         "jvp": lambda a, x, da, dx: da @ x + a @ dx,
     }.items():
         check_derivative(lambda a, x: a @ x, derivative, ("n", "m"), ("m",), form=form)
+
+
+def test_numpys_functions_are_checked_on_numpy_alone():
+    seen = set()
+
+    def cube(x):
+        seen.add(selection()[0].name)
+        return x**3
+
+    check_derivative(cube, lambda x: 3 * x**2, ..., form="elementwise")
+    assert seen == {"numpy"}
 
 
 @pytest.mark.slow
