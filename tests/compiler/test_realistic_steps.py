@@ -1,6 +1,4 @@
-"""Training steps as people write them, changed between calls: as eagerly, to the bit.
-
-Values of Python's own kinds, and where they are held, are pieces of `tests.compiler.stateful`.
+"""A hundred training steps as people write them, changed between calls: as eagerly, to the bit.
 
 All but a few compile as they stand. Those are refused, with the place and the way out.
 """
@@ -218,3 +216,7 @@ def test_steps_are_refused_with_the_way_out(name: str, lines: str) -> None:
     if name != "clock":  # which the check of the first replay finds
         for x, y in zip(*map(wg.func.tree_leaves, (before, state())), strict=True):
             assert np.array_equal(x.numpy(), y.numpy())
+
+
+def test_there_are_a_hundred() -> None:
+    assert len(rows(STEPS)) >= 100
