@@ -6,6 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytest.importorskip("ndonnx")
+pytest.importorskip("onnxruntime")
+
 import wengert as wg
 from tests.export.test_exporting import Session, close, same
 from wengert.export import ExportError, onnx

@@ -6,6 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytest.importorskip("ndonnx")
+pytest.importorskip("onnxruntime")
+
 import wengert as wg
 from tests.export.test_exporting import Session, batch, close, net
 from wengert.compiler.capture.errors import TraceError

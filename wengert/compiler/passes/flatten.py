@@ -208,7 +208,7 @@ def _join_updates(
         short = x.name.rpartition(".")[2] or "grad"
         flat = splits[parts] = FlatArrays(shapes, first.dtype, f"flat_{short}")
         flats[x] = value(f"all.{short}")
-        steps = _written(steps, parts, flat, memory(flat))
+        steps = _write_into_parts(steps, parts, flat, memory(flat))
         made.append(Instruction("join", flat.join, parts, {}, (flats[x],), line=line))
     ends: list[Instruction] = []
     for i, step in enumerate(first.steps):
@@ -228,7 +228,7 @@ def _join_updates(
     return [*steps, *made, *ends]
 
 
-def _written(
+def _write_into_parts(
     steps: list[Instruction], parts: tuple[Value, ...], flat: FlatArrays, memory: Instruction
 ) -> list[Instruction]:
     """Let instructions write their results into parts of a flat array, if all of them can."""
