@@ -43,4 +43,4 @@ def fuse(program: Program) -> Program:
     cupy = sys.modules.get("cupy")
     if cupy is None or cupy.cuda.runtime.is_hip or int(cupy.__version__.split(".")[0]) < 14:
         return program
-    return import_module("wengert.compiler.cupy.kernels").fused(program)  # type: ignore[no-any-return]
+    return import_module("wengert.compiler.cupy.kernels").fuse(program)  # type: ignore[no-any-return]
