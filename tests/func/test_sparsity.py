@@ -214,6 +214,22 @@ def test_deep_functions_and_numbers_that_underflow_are_no_entries(dtype: str) ->
     )
 
 
+def test_entries_that_cancel_larger_numbers_are_no_others() -> None:
+    x = np.random.default_rng(0).uniform(0.99, 1.01, 400)
+    pattern = np.eye(399, 400) + np.eye(399, 400, k=1)
+
+    def weak(x: Any) -> Any:
+        return x[:-1] ** 2 - 2 * x[:-1] + 1e-3 * x[1:]
+
+    np.testing.assert_allclose(jacobian(weak, sparsity=pattern)(x), jacrev(weak)(x), atol=1e-15)
+    with pytest.raises(ValueError, match="compute in float64"):
+        jacobian(weak, sparsity=pattern)(x.astype("float32"))
+    x = x.astype("float32")  # powers of two keep the digits of a single entry
+    np.testing.assert_array_equal(
+        jacobian(lambda x: x**2 - 2 * x, sparsity=np.eye(400))(x), np.diag(2 * x - 2)
+    )
+
+
 @pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
 def test_what_is_not_finite_is_refused() -> None:
     """Nothing can be said about its row."""

@@ -141,9 +141,10 @@ def jacobian(
         Where the Jacobian may differ from zero, of results' by arguments' elements, of one real
         array each; without ``chunk_size``. Columns that share no row are computed together, or
         rows that share no column, whichever are fewer. The result is dense. Each call is checked by
-        products with random vectors: `ValueError` if entries elsewhere exceed rounding in their row
-        or column, or any are inf or nan. Derivatives of the result are not checked: for these the
-        pattern has to hold around the point. Nor are later calls of compiled programs on JAX.
+        products with vectors: `ValueError` if entries elsewhere exceed the precision to the power
+        3/4 in their row or column, or any are inf or nan. Derivatives of the result are not
+        checked: for these the pattern has to hold around the point. Nor are later calls of compiled
+        programs on JAX.
 
     Notes
     -----

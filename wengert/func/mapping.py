@@ -36,7 +36,8 @@ def vmap(
         The members' axis of the arguments' leaves, and of the results'; None for what members have
         in common. A tuple has one for each argument; those given by keyword have the first axis.
     chunk_size : int, optional
-        How many members are computed at once, which bounds the memory; all by default.
+        How many members are computed at once, which bounds the memory; all by default. Several
+        calls that change Tensors outside in place raise `RuntimeError`.
     randomness : {"error", "different", "same"}
         Whether random numbers are refused, drawn for each member, or the same for all.
 

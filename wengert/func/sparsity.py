@@ -20,10 +20,10 @@ def refuse(wrong: Any) -> None:
     """Raise if a truth value says so; saved programs have this function's source."""
     if wrong:
         raise ValueError(
-            "sparsity= is wrong, or can't be checked here: products of the Jacobian with random "
-            "vectors differ from those of the entries in the pattern. Either it has entries where "
-            "the pattern has zeros; or entries that are inf or nan; or the function loses more "
-            "digits than sums of the entries do: compute in float64"
+            "sparsity= is wrong, or can't be checked here: products of the Jacobian with vectors "
+            "differ from those of the entries in the pattern. It has entries where the pattern has "
+            "zeros, or some are inf or nan, or the function loses more than a quarter of its "
+            "digits: compute in float64"
         )
 
 
@@ -102,8 +102,8 @@ class Pattern:
         rows = (np.arange(count - first)[:, None] * size + places).ravel()
         total, terms = (_put(x, rows, shape=(own.size,)) for x in (known, ops.abs(known)))
         limits = ops.finfo(min(directions.dtype, products.dtype, key=lambda d: d.itemsize))
-        # Deep functions round more often than sums do; half precision has no digits to spare.
-        eps = float(limits.eps) * (8 if limits.bits == 16 else 64)
+        # The function may round more often than sums of its entries do, or cancel larger numbers.
+        eps = float(limits.eps) ** 0.75
         sums = _beside(products, (np.bincount(rows, minlength=own.size) * eps).astype("float32"))
         near = (terms + float(limits.smallest_normal)) * sums
         right = (ops.abs(total - ops.reshape(own, (-1,))) <= near) & ops.isfinite(near)
