@@ -230,18 +230,26 @@ def test_entries_that_cancel_larger_numbers_are_no_others() -> None:
     )
 
 
-@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
+@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value", "ignore:overflow")
 def test_what_is_not_finite_is_refused() -> None:
     """Nothing can be said about its row."""
 
     def root(x: Any) -> Any:
         return wg.stack([wg.sqrt(x[0]) + x[1], x[1]])
 
+    huge = np.ones((4, 4), dtype="float32")
+    huge[:, 0] = [3e38, -3e38, 3e38, 1e37]
     factors = wg.asarray([1.0, np.nan, 1.0, 1.0], dtype=wg.float64)
     for f, pattern, x in [
         (root, [[0, 1], [0, 1]], np.array([0.0, 1.0])),
         (root, [[1, 1], [0, 1]], np.array([0.0, 1.0])),
         (lambda x: factors * x[1:] + x[:-1], CHAIN, numbers()),
+        # The entries' sum is finite, but not that of their sizes.
+        (
+            lambda x: wg.matmul(wg.asarray(huge), x),
+            huge != np.float32(1e37),
+            np.zeros(4, dtype="float32"),
+        ),
     ]:
         with pytest.raises(ValueError, match="can't be checked here"):
             jacobian(f, sparsity=pattern)(x)
@@ -262,7 +270,8 @@ class Square(wg.autograd.Function):
 
 def hooked(x: Any) -> Any:
     y = x[1:] ** 2
-    y.register_hook(lambda g: g * 3)
+    if y.requires_grad:  # not by columns
+        y.register_hook(lambda g: g * 3)
     return y * x[0]
 
 
@@ -292,6 +301,16 @@ def test_functions_without_columns_are_taken_by_rows(f: Any, columns: bool) -> N
     assert COUNT.item() == (f is counting)
     COUNT.zero_()
     np.testing.assert_allclose(host(found), host(jacrev(f)(wg.asarray(numbers()))), rtol=1e-14)
+
+
+@pytest.mark.oracle
+def test_compiled_programs_that_can_not_raise_have_nan() -> None:
+    jax_numpy = pytest.importorskip("jax.numpy")
+    compiled = wg.compile(jacobian(lambda x: x + x[0] * x, sparsity=np.eye(4)))
+    x = jax_numpy.zeros(4)
+    for _ in range(3):
+        assert np.asarray(compiled(x)).tolist() == np.eye(4).tolist()
+    assert np.isnan(np.diag(np.asarray(compiled(x + 1)))).all()
 
 
 def test_saved_programs_check_it_too(tmp_path: Path) -> None:

@@ -143,8 +143,8 @@ def jacobian(
         rows that share no column, whichever are fewer. The result is dense. Each call is checked by
         products with vectors: `ValueError` if entries elsewhere exceed the precision to the power
         3/4 in their row or column, or any are inf or nan. Derivatives of the result are not
-        checked: for these the pattern has to hold around the point. Nor are later calls of compiled
-        programs on JAX.
+        checked: for these the pattern has to hold around the point. Programs compiled by JAX can't
+        raise, and give nan.
 
     Notes
     -----

@@ -36,8 +36,7 @@ def vmap(
         The members' axis of the arguments' leaves, and of the results'; None for what members have
         in common. A tuple has one for each argument; those given by keyword have the first axis.
     chunk_size : int, optional
-        How many members are computed at once, which bounds the memory; all by default. Several
-        calls that change Tensors outside in place raise `RuntimeError`.
+        How many members are computed at once, which bounds the memory; all by default.
     randomness : {"error", "different", "same"}
         Whether random numbers are refused, drawn for each member, or the same for all.
 

@@ -29,9 +29,11 @@ def refuse(wrong: Any) -> None:
 
 def _pass(xp: Any, x: Any, wrong: Any) -> Any:
     found = xp.any(wrong)
-    later = getattr(found, "look", None)  # each run of a compiled program looks
-    refuse(found) if later is None else later(refuse)
-    return x
+    if (later := getattr(found, "look", None)) is None:
+        refuse(found)
+        return x
+    later(refuse)  # each run of a compiled program looks, or has nan: jax.jit can't raise
+    return xp.where(found, float("nan"), x)
 
 
 as_declared: Any = Primitive(
@@ -81,8 +83,7 @@ class Pattern:
         # Powers of two, by which rounding is the same.
         weights = 0.5 ** (digits // 2) * (1 - 2 * (digits % 2))
         seeds = np.concatenate([np.arange(colours.max() + 1)[:, None] == colours, weights])
-        given = _beside(own, seeds.astype("float32").reshape(-1, *own.shape))
-        return ops.astype(given, own.dtype)
+        return ops.astype(_beside(own, seeds.astype("float32").reshape(-1, *own.shape)), own.dtype)
 
     def matrix(self, directions: Tensor, products: Tensor, by_rows: bool) -> Tensor:
         """The Jacobian, from its products with directions."""
