@@ -113,6 +113,9 @@ def test_a_backend_without_a_device_is_not_selected(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(type(get_backend("numpy")), "require_device", require_device)
     with pytest.raises(wg.BackendError, match=r"^set_backend\('numpy'\): no GPU is there$"):
         wg.set_backend("numpy")
+    for spec in (3, None, np):
+        with pytest.raises(TypeError, match="a backend is a name"):
+            wg.set_backend(spec)  # type: ignore[arg-type]
     assert selection() is before
 
 

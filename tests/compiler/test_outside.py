@@ -128,3 +128,18 @@ def test_what_is_returned_is_what_is_kept(function):
         return found
 
     assert seen(wg.compile) == seen(lambda step: step)
+
+
+@pytest.mark.parametrize("name", ["zeta", "polygamma", "slope"])
+def test_what_scipy_computes_is_one_instruction_of_other_libraries(name: str) -> None:
+    functions: dict[str, Any] = {
+        "zeta": lambda x: wg.special.zeta(x, x),
+        "polygamma": lambda x: wg.special.polygamma(1, x),
+        "slope": wg.grad(lambda x: wg.sum(wg.special.digamma(x))),
+    }
+    with wg.use_backend("array_api_strict"):
+        f = wg.compile(functions[name])
+        for numbers in ([1.5, 2.5], [3.0, 4.0], [2.0, 9.0]):
+            x = wg.asarray(numbers)
+            assert f(x).tolist() == functions[name](x).tolist()
+    assert f.report.recordings == 1

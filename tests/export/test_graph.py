@@ -47,6 +47,9 @@ def test_what_has_no_form_names_the_line(tmp_path: Path) -> None:
     function = lambda x: wg.linalg.svdvals(x)
     with pytest.raises(ExportError, match=r"test_graph.py, line \d+ .*svdvals has no form in ONNX"):
         onnx(function, wg.asarray(np.ones((3, 2))), tmp_path / "m")
+    checked = wg.jacobian(lambda x: wg.sin(x), sparsity=np.eye(2))
+    with pytest.raises(ExportError, match="leave out sparsity="):
+        onnx(lambda x: checked(x[0]), wg.asarray(np.ones((3, 2))), tmp_path / "m", batch_axes=None)
 
 
 # -- functions one by one --------------------------------------------------------------------------

@@ -311,6 +311,26 @@ def test_misuse_is_explained(transform: Any) -> None:
         transform(lambda x: x, argnums=1)(2.0)
 
 
+@pytest.mark.parametrize("transform", [jacfwd, jacobian])
+def test_calls_that_follow_another_find_what_that_one_found(transform: Any) -> None:
+    """A state would differ between columns; `jacobian` then takes the rows of its first call."""
+    count, norm, one = wg.zeros(()), wg.nn.BatchNorm1d(2), transform is jacobian
+
+    def f(x: Any) -> Any:
+        return wg.concat([x * count.add_(1)] * 60)
+
+    if one:
+        close(jacobian(f)(np.ones(2)), np.tile(np.eye(2), (60, 1)))
+    else:
+        with pytest.raises(RuntimeError, match="more than once, and it changes a Tensor"):
+            jacfwd(f, chunk_size=1)(np.ones(2))
+        with pytest.raises(RuntimeError, match="more than once, and it changes"):
+            jacfwd(norm)(wg.ones((2, 2)))  # by its parameters, a call for each column
+        assert norm.running_mean.tolist() == [0.0, 0.0]
+        close(jacfwd(lambda x: x * count.add_(1))(np.ones(2)), np.eye(2))
+    assert count.item() == 1
+
+
 # -- Hessians ------------------------------------------------------------------------------------
 
 

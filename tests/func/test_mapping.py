@@ -1,6 +1,7 @@
 """`vmap`: of each member the result is the one that it has alone, inside and outside transforms."""
 
 import warnings
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -317,6 +318,11 @@ def test_mapped_values_stay_inside():
         with pytest.raises(RuntimeError, match="outlives the function"):
             wg.vmap(layer)(x)
     assert outside.tolist() == norm.running_mean.tolist() == [0.0, 0.0]
+    counter = wg.zeros(2)
+    for size, error in [(1, RuntimeError), (2, RuntimeError), (3, None)]:
+        with pytest.raises(error, match="calls in chunks") if error else nullcontext():
+            wg.vmap(lambda x: x * counter.add_(1), chunk_size=size)(wg.ones((3, 2)))
+    assert counter.tolist() == [1.0, 1.0]
 
     def fill(x):
         out = wg.zeros(2)

@@ -1,5 +1,7 @@
 """Jacobians with patterns: against dense ones, in transforms, and patterns that are wrong."""
 
+import runpy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,17 +44,16 @@ def host(x: Any) -> np.ndarray:
 
 
 @ALL
-@pytest.mark.parametrize("chunk_size", [None, 1, 2])
 @pytest.mark.parametrize("has_aux", [False, True])
 def test_numbers_are_those_of_dense_jacobians(
-    f: Any, pattern: Any, chunk_size: Any, has_aux: bool, backend: Backend
+    f: Any, pattern: Any, has_aux: bool, backend: Backend
 ) -> None:
     x = wg.asarray(numbers())
 
     def run(x: Any) -> Any:
         return (f(x), x.shape) if has_aux else f(x)
 
-    found = jacobian(run, has_aux=has_aux, chunk_size=chunk_size, sparsity=pattern)(x)
+    found = jacobian(run, has_aux=has_aux, sparsity=pattern)(x)
     if has_aux:
         assert found[1] == (5,)
         found = found[0]
@@ -60,17 +61,12 @@ def test_numbers_are_those_of_dense_jacobians(
 
 
 def test_the_directions_are_as_many_as_colours() -> None:
-    """Two columns of a chain meet, and of the arrow its first; of its transpose rows do."""
-    calls = []
-
-    def f(x: Any) -> Any:
-        calls.append(x)
-        return chain(x)
-
-    jacobian(f, chunk_size=1, sparsity=CHAIN)(numbers())
-    assert len(calls) == 3  # one is the check
-    assert not Pattern(CHAIN).by_rows
+    """Two columns of a chain meet, and two rows; of the arrow all rows do, and two columns."""
+    x = wg.asarray(numbers())
+    assert Pattern(CHAIN).by_rows
+    assert Pattern(CHAIN).directions(x[1:], True).shape == (2 + 2, 4)  # two are the check
     assert not Pattern(ARROW).by_rows
+    assert Pattern(ARROW).directions(x, False).shape == (3 + 2, 5)
     assert Pattern(ARROW.T).by_rows
     # Five columns that one row meets, or two rows.
     assert Pattern(FAN[::-1]).by_rows
@@ -184,27 +180,159 @@ def test_it_is_noticed_in_the_call_in_which_it_begins() -> None:
         vmap(sparse)(batch, wg.asarray([0.0, 0.0, 1.0], dtype=wg.float64))
 
 
-def test_nan_is_returned_where_the_pattern_has_entries() -> None:
-    """Its row can't be checked; all others are."""
+@pytest.mark.parametrize(
+    ("matrix", "dtype", "pattern"),
+    [
+        ([[1e9, 5], [0, 1]], "float64", np.eye(2)),
+        ([[1, 5], [0, 1e9]], "float64", np.eye(2)),
+        ([[1e5, 0, 0], [0, 1, 5], [0, 0, 1]], "float32", np.eye(3)),
+        ([[1, 0.3, 0], [0, 1, 0], [0, 0, 1]], "float16", np.eye(3)),
+        ([[1e5, 0, 0], [1, 1, 1e-3], [1, 0, 1]], "float32", np.eye(3) + np.eye(1, 3).T),
+        ([[1, 0, 0], [1, 0.3, 0], [0, 0, 1]], "float16", np.eye(1, 3).T + np.eye(3) * [1, 0, 1]),
+    ],
+)
+def test_missing_entries_are_noticed_however_small_they_are(
+    matrix: Any, dtype: str, pattern: Any
+) -> None:
+    a = wg.asarray(np.asarray(matrix, dtype=dtype))
+    with pytest.raises(ValueError, match="sparsity= is wrong"):
+        jacobian(lambda x: wg.matmul(a, x), sparsity=pattern)(np.ones(len(matrix), dtype))
+    whole = jacobian(lambda x: wg.matmul(a, x), sparsity=np.ones(a.shape))(np.ones(a.shape[0]))
+    np.testing.assert_array_equal(whole, np.asarray(a))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
+def test_deep_functions_and_numbers_that_underflow_are_no_entries(dtype: str) -> None:
+    def deep(x: Any) -> Any:
+        for _ in range(100):
+            x = wg.sin(x) * 0.75 + x * 0.25
+        return wg.exp(-10 * x)
+
+    x = np.linspace(0.1, 10, 400).astype(dtype)
+    np.testing.assert_array_equal(
+        jacobian(deep, sparsity=np.eye(400))(x), np.diag(wg.func.elementwise_grad(deep)(x))
+    )
+
+
+def test_entries_that_cancel_larger_numbers_are_no_others() -> None:
+    x = np.random.default_rng(0).uniform(0.99, 1.01, 400)
+    pattern = np.eye(399, 400) + np.eye(399, 400, k=1)
+
+    def weak(x: Any) -> Any:
+        return x[:-1] ** 2 - 2 * x[:-1] + 1e-3 * x[1:]
+
+    np.testing.assert_allclose(jacobian(weak, sparsity=pattern)(x), jacrev(weak)(x), atol=1e-15)
+    with pytest.raises(ValueError, match="compute in float64"):
+        jacobian(weak, sparsity=pattern)(x.astype("float32"))
+    x = x.astype("float32")  # powers of two keep the digits of a single entry
+    np.testing.assert_array_equal(
+        jacobian(lambda x: x**2 - 2 * x, sparsity=np.eye(400))(x), np.diag(2 * x - 2)
+    )
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value", "ignore:overflow")
+def test_what_is_not_finite_is_refused() -> None:
+    """Nothing can be said about its row."""
+
+    def root(x: Any) -> Any:
+        return wg.stack([wg.sqrt(x[0]) + x[1], x[1]])
+
+    huge = np.ones((4, 4), dtype="float32")
+    huge[:, 0] = [3e38, -3e38, 3e38, 1e37]
     factors = wg.asarray([1.0, np.nan, 1.0, 1.0], dtype=wg.float64)
+    for f, pattern, x in [
+        (root, [[0, 1], [0, 1]], np.array([0.0, 1.0])),
+        (root, [[1, 1], [0, 1]], np.array([0.0, 1.0])),
+        (lambda x: factors * x[1:] + x[:-1], CHAIN, numbers()),
+        # The entries' sum is finite, but not that of their sizes.
+        (
+            lambda x: wg.matmul(wg.asarray(huge), x),
+            huge != np.float32(1e37),
+            np.zeros(4, dtype="float32"),
+        ),
+    ]:
+        with pytest.raises(ValueError, match="can't be checked here"):
+            jacobian(f, sparsity=pattern)(x)
 
-    def f(x: Any) -> Any:
-        return factors * x[1:] + x[:-1]
 
-    found = jacobian(f, sparsity=CHAIN)(numbers())
-    expected = CHAIN * 1.0
-    expected[1, CHAIN[1]] = np.nan
-    np.testing.assert_array_equal(found, expected)
-    for row in (1, 2):
-        wrong = CHAIN.copy()
-        wrong[row] = False
-        with pytest.raises(ValueError, match="is wrong"):
-            jacobian(f, sparsity=wrong)(numbers())
+class Square(wg.autograd.Function):
+    """Without a forward derivative; its backward reads numbers of one cotangent."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x**2
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return wg.asarray(2 * ctx.saved_tensors[0].detach().numpy() * g.detach().numpy())
+
+
+def hooked(x: Any) -> Any:
+    y = x[1:] ** 2
+    if y.requires_grad:  # not by columns
+        y.register_hook(lambda g: g * 3)
+    return y * x[0]
+
+
+def counting(x: Any) -> Any:
+    return arrow(x) * COUNT.add_(1)
+
+
+COUNT = wg.zeros((), dtype=wg.float64)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: Square.apply(x[1:]) * x[0] + x[:-1],
+        lambda x: wg.grad(lambda z: wg.sum(z**3))(x[1:]) * x[0] + x[:-1],
+        hooked,
+        counting,
+    ],
+    ids=["function", "transform", "hook", "state"],
+)
+@pytest.mark.parametrize("columns", [False, True])
+def test_functions_without_columns_are_taken_by_rows(f: Any, columns: bool) -> None:
+    pattern = ARROW if columns else np.ones((4, 5))
+    assert Pattern(pattern).by_rows != columns
+    COUNT.zero_()
+    found = jacobian(f, sparsity=pattern)(wg.asarray(numbers()))
+    assert COUNT.item() == (f is counting)
+    COUNT.zero_()
+    np.testing.assert_allclose(host(found), host(jacrev(f)(wg.asarray(numbers()))), rtol=1e-14)
+
+
+@pytest.mark.oracle
+def test_compiled_programs_that_can_not_raise_have_nan() -> None:
+    jax_numpy = pytest.importorskip("jax.numpy")
+    compiled = wg.compile(jacobian(lambda x: x + x[0] * x, sparsity=np.eye(4)))
+    x = jax_numpy.zeros(4)
+    for _ in range(3):
+        assert np.asarray(compiled(x)).tolist() == np.eye(4).tolist()
+    assert np.isnan(np.diag(np.asarray(compiled(x + 1)))).all()
+
+
+def test_saved_programs_check_it_too(tmp_path: Path) -> None:
+    compiled = wg.compile(jacobian(lambda x: x + x[0] * x, sparsity=np.eye(4)))
+    x = wg.asarray([0.0, 0.0, 0.0, 0.0])
+    compiled(x)
+    compiled.save(tmp_path / "saved.py")
+    (saved,) = [f for k, f in runpy.run_path(str(tmp_path / "saved.py")).items() if "lambda" in k]
+    assert saved(x.array).tolist() == np.eye(4).tolist()
+    with pytest.raises(ValueError, match="sparsity= is wrong"):
+        saved((x + 1.0).array)
 
 
 def test_misuse_is_explained() -> None:
-    with pytest.raises(ValueError, match="is a matrix"):
-        jacobian(chain, sparsity=[True, False])
+    for wrong in ([True, False], "abc", [["a", "b"]], [[1], [1, 2]], object(), 3):
+        with pytest.raises(ValueError, match="is a matrix"):
+            jacobian(chain, sparsity=wrong)
+    with pytest.raises(ValueError, match="chunk_size"):
+        jacobian(chain, chunk_size=1, sparsity=CHAIN)
+    for shape in ((0, 3), (0, 5), (4, 0), (0, 0)):
+        with pytest.raises(ValueError, match="sparsity= of shape"):
+            jacobian(chain, sparsity=np.zeros(shape))(numbers())
     with pytest.raises(TypeError, match="takes a function"):
         jacobian(3, sparsity=CHAIN)
     for sparsity in (CHAIN.T, CHAIN[1:], CHAIN[:, 1:]):

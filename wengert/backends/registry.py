@@ -314,6 +314,8 @@ def selection() -> Selection:
 
 
 def _parse(spec: str, reason: str) -> Selection:
+    if not isinstance(spec, str):
+        raise TypeError(f"{reason}: a backend is a name, such as 'numpy' or 'torch:cuda:0'")
     name, _, device = spec.partition(":")
     try:
         backend = get_backend(name.strip())

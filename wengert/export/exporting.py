@@ -405,9 +405,7 @@ def _check(
         try:
             gave = dict(zip(names, session.run(names, {**state, **feeds}), strict=True))
         except Exception as error:
-            raise ExportError(
-                f"{where} onnxruntime can't run the model{advice}: {error}"
-            ) from error
+            raise ExportError(f"{where} onnxruntime can't run it{advice}: {error}") from error
         scale = max(map(_largest, wanted.values()), default=0.0)
         for name, y in wanted.items():
             try:

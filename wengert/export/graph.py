@@ -15,6 +15,7 @@ from wengert.compiler.capture.trace import is_draw, is_exchange
 from wengert.compiler.program import Instruction, Program, Value
 from wengert.export.errors import ExportError
 from wengert.export.sizes import Shapes, Sized
+from wengert.func.sparsity import refuse
 
 __all__ = ["NUMBERS", "SUMS", "Graph"]
 
@@ -55,7 +56,7 @@ class Graph:
         for value, array in self.program.constants.items():
             self.known[value] = self.ndx.asarray(np.asarray(array))
         for step in self.program.instructions:
-            if step.name == "look":  # eager code raises for such values
+            if step.name == "look" and step.function is not refuse:  # eager code raises for values
                 continue
             if any("complex" in str(value.dtype) for value in step.results):
                 raise self._error(step, "onnxruntime has no complex numbers")
@@ -156,6 +157,8 @@ class Graph:
             raise self._error(step, "random numbers are drawn; for dropout call model.eval() first")
         if is_exchange(name):
             raise self._error(step, "processes exchange data, which a model in a file can't")
+        if name == "look":
+            raise self._error(step, "a model can't check a pattern: leave out sparsity=")
         operands = [self._operand(x) for x in step.operands]
         parameters = {key: self._operand(x) for key, x in step.parameters.items()}
         parameters.pop("device", None)
@@ -167,8 +170,7 @@ class Graph:
         if own is not None:
             return own(step, *operands, **parameters)
         if name.startswith("raw."):
-            why = "it is the array library's own: give wg.asarray(x), or call Wengert's function"
-            raise self._error(step, why)
+            raise self._error(step, "it is the library's: give wg.asarray(x), or call Wengert's")
         function = ndx
         for part in name.split("."):
             function = getattr(function, part, None)

@@ -89,8 +89,6 @@ def jvp(
         What the function returned, in the kind of the primals.
     tangent : Tensor, array, number or tree
         :math:`\dot y = J \dot x`, of the structure, shapes and dtypes of the value.
-    aux : object
-        With ``has_aux`` alone.
 
     Notes
     -----
@@ -101,7 +99,6 @@ def jvp(
     Examples
     --------
     >>> import numpy as np
-    >>> import wengert as wg
     >>> wg.func.jvp(np.sin, (0.0,), (2.0,))
     (0.0, 2.0)
     """

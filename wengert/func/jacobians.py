@@ -9,7 +9,7 @@ from wengert import ops
 from wengert.backends import DType, as_dtype, backend_of, dtype_of, generators, namespaces
 from wengert.func.arguments import Argnums, Call, check_function, named_like, split
 from wengert.func.forward import Push
-from wengert.func.mapping import check_chunk_size
+from wengert.func.mapping import Writes, check_chunk_size
 from wengert.func.reverse import Reverse
 from wengert.func.sparsity import Pattern
 from wengert.interpreters.batched import Batched, BatchExit, members
@@ -19,6 +19,7 @@ from wengert.ops.hints import refuse_keywords
 from wengert.tape.grad_mode import recording
 from wengert.tape.hooks import has_hooks
 from wengert.tape.node import AccumulateGrad, Indexed, Node, Output, Several, tick
+from wengert.tape.observers import observed_by
 from wengert.tape.sweep import leading_to, sweep
 from wengert.tape.tensor import Tensor, untracked, wrap
 
@@ -70,7 +71,6 @@ def jacrev(
     Examples
     --------
     >>> import numpy as np
-    >>> import wengert as wg
     >>> wg.func.jacrev(lambda x: x[:2] * x[2])(np.array([1.0, 2.0, 3.0]))
     array([[3., 0., 1.],
            [0., 3., 2.]])
@@ -87,37 +87,26 @@ def jacfwd(
 ) -> Callable[P, Any]:
     r"""Return a function that computes a Jacobian by forward mode, one column for each input.
 
-    ``argnums`` and ``has_aux`` are as for `grad`.
-
-    Raises `TypeError`, `ValueError`, `NotImplementedError` as `jvp`, and if ``argnums`` does not
-    fit the arguments or ``chunk_size`` is no positive integer.
+    ``argnums`` and ``has_aux`` are as for `grad`, and it returns what `jacrev` does, in the dtypes
+    of results. Raises `TypeError`, `ValueError`, `NotImplementedError` as `jvp`, and if ``argnums``
+    does not fit the arguments or ``chunk_size`` is no positive integer.
 
     Parameters
     ----------
     chunk_size : int, optional
         How many columns are computed at once, which bounds the memory; all by default.
 
-    Returns
-    -------
-    callable
-        A function of the same arguments. It returns :math:`J = \partial y / \partial x`: for each
-        leaf of the value a tree like the argument (or a tuple of these, if ``argnums`` is a
-        sequence), whose leaves have the shape of the value's leaf followed by that of the
-        argument's. With ``has_aux``, it returns a pair ``(jacobian, aux)``.
-
     Notes
     -----
-    A derivative has the dtype of the result: `jacrev` gives it that of the argument.
-
     The function is called once for each chunk, with a batch of tangents. It is called for each
     column if it uses, or is given, Tensors that require grad. All calls draw the same random
-    numbers from Wengert's generators. Columns of complex arguments are derivatives along the real
+    numbers from Wengert's generators; if there are several, changes in place of Tensors outside
+    raise `RuntimeError`. Columns of complex arguments are derivatives along the real
     axis: :math:`f'(z)`, if the function is holomorphic.
 
     Examples
     --------
     >>> import numpy as np
-    >>> import wengert as wg
     >>> wg.func.jacfwd(lambda x: x**2)(np.array([1.0, 2.0]))
     array([[2., 0.],
            [0., 4.]])
@@ -150,23 +139,27 @@ def jacobian(
     ----------
     sparsity : array or SciPy sparse matrix, optional
         Where the Jacobian may differ from zero, of results' by arguments' elements, of one real
-        array each. Columns that share no row are computed together, or rows that share no column,
-        whichever are fewer. Each call is checked by a product with a random vector: `ValueError`
-        if entries elsewhere exceed the root of the precision in their row. The result is dense.
+        array each; without ``chunk_size``. Columns that share no row are computed together, or
+        rows that share no column, whichever are fewer. The result is dense. Each call is checked by
+        products with vectors: `ValueError` if entries elsewhere exceed the precision to the power
+        3/4 in their row or column, or any are inf or nan. Derivatives of the result are not
+        checked: for these the pattern has to hold around the point. Programs compiled by JAX can't
+        raise, and give nan.
 
     Notes
     -----
     The function is called once and recorded, and a sweep gives the rows. If the results have more
     elements than the differentiated arguments, and are more than a hundred or in more than two
-    leaves, the function is called again, with tangents, as `jacfwd` does. The Jacobian is then that
-    of the second call, if the function draws random numbers. Rows are computed all the same in four
-    cases: an argument is complex and a result real; cotangents pass hooks; the derivative is on the
-    tape outside; the second call fails, as for an operation without a forward derivative.
+    leaves, the function is called again, with tangents, as `jacfwd` does. So it is for ``sparsity``
+    without ``has_aux``, if columns of fewer colours serve. The Jacobian is then that of the second
+    call, if the function draws random numbers. Rows are computed all the same in four cases: an
+    argument is complex and a result real; cotangents pass hooks; the derivative is on the tape
+    outside; the second call fails, as for an operation without a forward derivative, or for a
+    change in place of Tensors outside.
 
     Examples
     --------
     >>> import numpy as np
-    >>> import wengert as wg
     >>> wg.func.jacobian(lambda x: x**2)(np.array([1.0, 2.0]))
     array([[2., 0.],
            [0., 4.]])
@@ -187,20 +180,12 @@ def hessian(
     The gradient is differentiated as by `jacobian`, which may call the function twice: for a scalar
     by a sweep of the sweep, with a cotangent for each element of the arguments. ``argnums`` and
     ``has_aux`` are as for `grad`, and ``chunk_size`` as for `jacrev`. Raises `TypeError` or
-    `ValueError` as by `jacrev`.
-
-    Returns
-    -------
-    callable
-        A function of the same arguments. It returns what ``jacobian(jacrev(function))`` does: a
-        tree like the result, of trees like the arguments, of trees like these, whose leaves are
-        :math:`\partial^2 y_i / \partial x_j \partial x_k`, of shape ``(*y.shape, *x.shape,
-        *x.shape)``. With ``has_aux``, it returns ``(hessian, aux)``.
+    `ValueError` as by `jacrev`. It returns what ``jacobian(jacrev(function))`` does: leaves
+    :math:`\partial^2 y_i / \partial x_j \partial x_k` of shape ``(*y.shape, *x.shape, *x.shape)``.
 
     Examples
     --------
     >>> import numpy as np
-    >>> import wengert as wg
     >>> wg.func.hessian(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 2.0]))
     array([[4., 2.],
            [2., 0.]])
@@ -223,19 +208,22 @@ def _transform(
     """A Jacobian by rows; but for `jacrev`, by columns where these are fewer."""
     check_function(function, transform)
     check_chunk_size(chunk_size)
+    if pattern is not None and chunk_size is not None:
+        raise ValueError("chunk_size is for all rows or columns; with sparsity= there are few")
 
     @named_like(function)
     def computed(*args: Any, **kwargs: Any) -> Any:
         call = split(function, args, kwargs, argnums)
-        if pattern is not None and 0 not in pattern.shape:
-            return pattern.jacobian(call, has_aux, chunk_size)
         swept = Reverse(call, transform, has_aux)
-        if transform != "jacrev" and _is_tall(swept):
+        if pattern is not None:
+            found = _by_colours(swept, pattern, has_aux)
+        elif transform != "jacrev" and _is_tall(swept):
             # An operation may lack a forward rule, or the function may do what Tensors that are
             # recorded alone allow, such as to register hooks. The rows are there all the same.
             with suppress(RuntimeError):
-                return _by_columns(call, transform, has_aux, chunk_size, _dtype)
-        found = _by_rows(swept, chunk_size)
+                return _by_columns(call, transform, has_aux, chunk_size)
+        if pattern is None:
+            found = _by_rows(swept, chunk_size)
         return (found, swept.aux) if has_aux else found
 
     return computed
@@ -266,35 +254,30 @@ def _is_recorded(swept: Reverse) -> bool:
 # -- columns ---------------------------------------------------------------------------------------
 
 
-def _by_columns(
-    call: Call,
-    transform: str,
-    has_aux: bool,
-    chunk_size: int | None,
-    dtype: Callable[[Tensor, Tensor], DType] | None = None,
-) -> Any:
-    """The Jacobian of a call, as `jacfwd` answers.
-
-    Where ``dtype`` is given, ``dtype(y, x)`` is that of the derivative of a result by an argument.
-    """
-    pushed, columns = _columns(call, transform, has_aux, chunk_size)
-    blocks = _blocks(columns, call.tensors)
-    if dtype is not None:
+def _by_columns(call: Call, transform: str, has_aux: bool, chunk_size: int | None) -> Any:
+    """The Jacobian of a call: in the results' dtypes of `jacfwd`, or else as rows have it."""
+    (pushed, columns), xs = _columns(call, transform, has_aux, chunk_size), call.tensors
+    blocks = _blocks(columns, xs)
+    if transform != "jacfwd":
         blocks = [
-            [ops.astype(b, dtype(y, x), copy=False) for b, x in zip(row, call.tensors, strict=True)]
+            [ops.astype(b, _dtype(y, x), copy=False) for b, x in zip(row, xs, strict=True)]
             for row, y in zip(blocks, pushed.values, strict=True)
         ]
     found = pushed.structure.unflatten([call.pack(row) for row in blocks])
     return (found, pushed.aux) if has_aux else found
 
 
-def identity(arrays: Sequence[Any], level: int, start: int, stop: int) -> list[Batched]:
+def identity(
+    arrays: Sequence[Any], level: int, start: int, stop: int, directions: Tensor | None = None
+) -> list[Batched]:
     """Rows ``start`` to ``stop`` of the identity matrix of some arrays' elements, as batches.
 
     As cotangents of results they select rows of a Jacobian, also in `hessian`; as tangents of
     arguments they are the unit directions, in `jacfwd`. Only the arrays' shapes, dtypes and devices
-    matter.
+    matter. Or rows of the only array's ``directions``.
     """
+    if directions is not None:
+        return [Batched(directions[start:stop]._array, level)]
     found, before = [], 0
     for x in arrays:
         like, size = bottom(x), math.prod(x.shape)
@@ -311,7 +294,12 @@ def identity(arrays: Sequence[Any], level: int, start: int, stop: int) -> list[B
 
 
 def _columns(
-    call: Call, transform: str, has_aux: bool, chunk_size: int | None, alone: bool = False
+    call: Call,
+    transform: str,
+    has_aux: bool,
+    chunk_size: int | None,
+    alone: bool = False,
+    directions: Tensor | None = None,
 ) -> tuple[Push, list[Tensor]]:
     """The last call, and for each result its tangents along all directions, on a first axis.
 
@@ -319,7 +307,7 @@ def _columns(
     follow. Each call repeats the random draws of the first.
     """
     arrays = [x._array for x in call.tensors]
-    count = sum(x.size for x in call.tensors)
+    count = sum(x.size for x in call.tensors) if directions is None else directions.shape[0]
     alone = alone or (bool(recording()) and any(x._node is not None for x in call.tensors))
     step = 1 if alone else chunk_size or max(count, 1)
     draws = generators.get_rng_state() if step < count else {}
@@ -328,11 +316,16 @@ def _columns(
         if start:
             generators.set_rng_state(draws)
         stop, level = min(start + step, count), new_level()
-        basis = identity(arrays, level, start, stop)
+        basis = identity(arrays, level, start, stop, directions)
         tangents = [untracked(e.inner[0, ...] if alone else e) if count else None for e in basis]
-        pushed = Push(call, tangents, transform, has_aux)
-        if pushed.is_recorded and not alone:
-            return _columns(call, transform, has_aux, chunk_size, alone=True)
+        writes = Writes(f"{transform} calls the function more than once, and it changes")
+        with observed_by(writes):
+            pushed = Push(call, tangents, transform, has_aux)
+        retry = pushed.is_recorded and not alone
+        if retry or step < count or transform != "jacfwd":
+            writes.check()
+        if retry:
+            return _columns(call, transform, has_aux, chunk_size, True, directions)
         rows = []
         for y, t in zip(pushed.values, pushed.tangents, strict=True):
             if t is None:
@@ -441,11 +434,34 @@ class _Subgraph:
                 self.largest = max(self.largest, size)
 
 
+def _by_colours(swept: Reverse, pattern: Pattern, has_aux: bool) -> Any:
+    """The Jacobian of one result by one argument, from a product for each colour."""
+    pattern.check(swept.call.tensors, swept.results)
+    (x,), (y,), found, source = swept.call.tensors, swept.results, None, _Source.of(swept, 0)
+    if source is None:
+        return swept.structure.unflatten([swept.call.pack(_rows(swept, 0, None))])
+    if not (has_aux or pattern.by_rows or source.way.hooked):
+        directions = pattern.directions(x, False)
+        with suppress(RuntimeError):
+            _, (products,) = _columns(swept.call, "jacobian", False, None, False, directions)
+            found = pattern.matrix(directions, products, False)
+    if found is None:
+        source.directions = directions = pattern.directions(y, True)
+        (products,) = source.rows(0, directions.shape[0])
+        found = swept.release(pattern.matrix(directions, products, True))
+    block = ops.astype(found, x.dtype, copy=False)
+    if y.ndim != 1 or x.ndim != 1:  # a view would be copied
+        block = ops.reshape(block, (*y.shape, *x.shape))
+    return swept.structure.unflatten([swept.call.pack([block])])
+
+
 class _Source:
     """Where rows come from: a result, and what of the tape leads from it to the arguments.
 
-    ``at`` is the result's place: one Tensor may be several results.
+    ``at`` is the result's place: one Tensor may be several. Products are with ``directions``.
     """
+
+    directions: Tensor | None = None
 
     def __init__(self, swept: Reverse, at: int, way: _Subgraph) -> None:
         self.swept, self.at, self.y, self.way = swept, at, swept.results[at], way
@@ -491,7 +507,7 @@ class _Source:
         """Rows ``start`` to ``stop`` of one result, by one sweep."""
         swept, count = self.swept, stop - start
         out = BatchExit(new_level(), tick(), count)
-        (g,) = identity([self.y._array], out.level, start, stop)
+        (g,) = identity([self.y._array], out.level, start, stop, self.directions)
         if factor != 1:
             g.inner = namespaces[type(g.inner)].multiply(g.inner, factor)
         seeds: list[tuple[Any, Any]] = [(self.y._node, untracked(g) if self.recorded else g)]
@@ -508,7 +524,7 @@ class _Source:
 
     def _one_by_one(self, start: int, stop: int, factor: complex) -> list[Tensor]:
         """Rows by a sweep for each."""
-        (g,) = identity([self.y._array], 0, start, stop)
+        (g,) = identity([self.y._array], 0, start, stop, self.directions)
         xp = namespaces[type(g.inner)]
         seeds = xp.multiply(g.inner, factor) if factor != 1 else g.inner
         swept = self.swept

@@ -1,6 +1,6 @@
 """Maps: a function of one example, called once for a whole batch."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 from weakref import ref
@@ -74,7 +74,8 @@ def vmap(
             for i in own:
                 x = part[i] if size == lengths[0] else part[i][start:][:size]
                 part[i] = make_batch(x, level)
-            chunk, ends, shape = _run(call, structure.unflatten(part), out, out_axes)
+            writes = Writes("vmap calls in chunks what changes" if step < lengths[0] else "")
+            chunk, ends, shape = _run(call, structure.unflatten(part), out, out_axes, writes)
             chunks.append(chunk)
         results = [
             parts[0] if at is None or len(parts) == 1 else ops.concat(parts, axis=at)
@@ -95,32 +96,40 @@ def check_chunk_size(chunk_size: Any) -> None:
         raise ValueError(f"chunk_size should be positive, not {chunk_size}")
 
 
-class _Writes(Observer):
-    """Tensors that take over mapped values in place, with their arrays before."""
+class Writes(Observer):
+    """Tensors that get mapped values in place, or any values in one of several calls, ``again``."""
 
-    def __init__(self) -> None:
-        self.found: list[tuple[Any, Any]] = []
+    def __init__(self, again: str = "") -> None:
+        self.again, self.found = again, list[tuple[Any, Any, Any]]()
 
     def assigned(self, tensor: Tensor, result: Tensor) -> None:
-        if isinstance(result._array, Lifted) and not isinstance(tensor._array, Lifted):
-            self.found.append((ref(tensor), tensor._array))
+        new, old = (isinstance(x._array, Lifted) for x in (result, tensor))
+        if self.again or new > old:
+            self.found.append((ref(tensor), tensor._array, tensor._node))
 
-    def check(self, results: list[Tensor]) -> None:
-        """Give Tensors that outlive the function their arrays again, and raise."""
+    def replaced(self, module: Any, name: str) -> None:
+        if self.again:
+            raise RuntimeError(f"{self.again} the buffer {name}: running averages are for eval()")
+
+    def check(self, results: Sequence[Tensor] = ()) -> None:
+        """Make Tensors that outlive the function what they were, and raise."""
         inner, shape = {*map(id, results)}, None
-        for held, array in reversed(self.found):
-            if (x := held()) is not None and isinstance(x._array, Lifted) and id(x) not in inner:
-                x._array, shape = array, tuple(x.shape)
+        for held, array, node in reversed(self.found):
+            x = held()
+            mapped = x is not None and isinstance(x._array, Lifted)
+            if x is not None and (self.again or mapped) and id(x) not in inner:
+                x._array, x._node, shape = array, node, tuple(x.shape)
         if shape is not None:
             raise RuntimeError(
-                f"inside vmap mapped values were written into a Tensor of shape {shape} that "
-                "outlives the function: return them; running averages are for eval()"
+                f"{self.again or 'inside vmap mapped values were written into'} a Tensor of shape "
+                f"{shape} that outlives the function: return them; running averages are for eval()"
             )
 
 
-def _run(call: Call, inputs: Any, out: BatchExit, out_axes: Any) -> tuple[Any, Any, TreeDef]:
+def _run(
+    call: Call, inputs: Any, out: BatchExit, out_axes: Any, writes: Writes
+) -> tuple[Any, Any, TreeDef]:
     """Call the function once: results with the members' axis in front, their axes, and tree."""
-    writes = _Writes()
     with out.sweeping(), observed_by(writes), at_least(call.precision):
         returned = call_back(call.function, *inputs[0], **inputs[1])
         leaves, structure = tree_flatten(returned)

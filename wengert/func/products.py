@@ -16,10 +16,10 @@ from wengert.tape.tensor import Tensor
 def hvp(
     function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[Any, ...]:
-    r"""Return the product of a real scalar function's Hessian with a vector.
+    r"""Return the product of a real scalar function's Hessian with a vector, as a tuple.
 
-    ``primals`` are as for `jvp`. Raises `TypeError`, `ValueError`, `BackendError`,
-    `NotImplementedError` as `jvp` and `grad`.
+    ``primals`` are as for `jvp`; each gets its part of :math:`\nabla^2 f(x) \, \dot x`. Raises
+    `TypeError`, `ValueError`, `BackendError`, `NotImplementedError` as `jvp` and `grad`.
 
     Parameters
     ----------
@@ -27,11 +27,6 @@ def hvp(
         A function of Tensors that returns a real Tensor of one element.
     tangents : tuple or list
         For each argument its part of the vector: of the same structure, shapes and dtypes.
-
-    Returns
-    -------
-    tuple
-        For each primal its part of :math:`\nabla^2 f(x) \, \dot x`, in the kind of the primal.
 
     Notes
     -----
@@ -56,7 +51,6 @@ def hvp(
     Examples
     --------
     >>> import numpy as np
-    >>> import wengert as wg
     >>> wg.func.hvp(lambda x: np.sum(x**3), (np.array([1.0, 2.0]),), (np.array([1.0, 1.0]),))
     (array([ 6., 12.]),)
     """
@@ -72,7 +66,7 @@ def ggnvp(
     primals: Sequence[Any],
     tangents: Sequence[Any],
 ) -> tuple[Any, ...]:
-    r"""Return the product of a generalised Gauss-Newton matrix with a vector.
+    r"""Return the product of a generalised Gauss-Newton matrix with a vector, as a tuple.
 
     Of :math:`\ell(f(x))` it is :math:`J^H \, \nabla^2 \ell(f(x)) \, J \, \dot x`, where :math:`J`
     is the Jacobian of :math:`f`: the Hessian without the curvature of :math:`f` itself, and
@@ -90,11 +84,6 @@ def ggnvp(
     primals : tuple or list
         Arguments of ``function``, all of which are differentiated, as for `jvp`.
 
-    Returns
-    -------
-    tuple
-        For each primal its part of the product, in the kind of the primal.
-
     Notes
     -----
     A push through the function, a Hessian product of the loss, and a sweep back [1]_.
@@ -107,7 +96,6 @@ def ggnvp(
     Examples
     --------
     >>> import numpy as np
-    >>> import wengert as wg
     >>> a = np.array([[1.0, 2.0], [3.0, 4.0]])
     >>> wg.func.ggnvp(lambda x: wg.asarray(a) @ x, None, (np.zeros(2),), (np.array([1.0, 0.0]),))
     (array([10., 14.]),)
@@ -141,8 +129,6 @@ def linearize(
         ``pushforward(*tangents)``, for one tangent like each primal, returns the tangent
         :math:`J \dot x` of the value. It does not call the function again, and can be called any
         number of times.
-    aux : object
-        With ``has_aux`` alone.
 
     Notes
     -----
@@ -155,7 +141,6 @@ def linearize(
     Examples
     --------
     >>> import numpy as np
-    >>> import wengert as wg
     >>> value, pushforward = wg.func.linearize(lambda x: x**2, np.array([1.0, 2.0]))
     >>> pushforward(np.array([1.0, 10.0]))
     array([ 2., 40.])

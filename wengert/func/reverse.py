@@ -255,18 +255,12 @@ def value_and_grad(
 ) -> Callable[P, tuple[Any, Any]]:
     """Return a function that computes a real scalar function's value and its gradient.
 
-    ``argnums`` and ``has_aux`` are as for `grad`. Raises `TypeError` or `ValueError` as `grad`.
-
-    Returns
-    -------
-    callable
-        A function of the same arguments that returns ``(value, gradient)``, or ``((value, aux),
-        gradient)``. The value is a Tensor if any argument is one, otherwise an array if any is
-        one, otherwise a Python number.
+    ``argnums`` and ``has_aux`` are as for `grad`. Raises `TypeError` or `ValueError` as `grad`. It
+    returns ``(value, gradient)``, or ``((value, aux), gradient)``. The value is a Tensor if any
+    argument is one, otherwise an array if any is one, otherwise a Python number.
 
     Examples
     --------
-    >>> import wengert as wg
     >>> wg.func.value_and_grad(lambda x, y: x * y)(2.0, 5.0)
     (10.0, 5.0)
     """
@@ -349,7 +343,6 @@ def elementwise_grad(
     Examples
     --------
     >>> import numpy as np
-    >>> import wengert as wg
     >>> wg.func.elementwise_grad(np.sin)(np.array([0.0, np.pi]))
     array([ 1., -1.])
     """
@@ -378,8 +371,6 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> t
     pullback : callable
         ``pullback(cotangent)``, for a cotangent :math:`\bar y` like the value, returns a tuple
         with :math:`\bar x = J^H \bar y` for each primal. It can be called any number of times.
-    aux : object
-        With ``has_aux`` alone.
 
     Notes
     -----
@@ -389,7 +380,6 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> t
     Examples
     --------
     >>> import numpy as np
-    >>> import wengert as wg
     >>> value, pullback = wg.func.vjp(lambda x: x**2, np.array([1.0, 2.0]))
     >>> pullback(np.array([1.0, 10.0]))
     (array([ 2., 40.]),)

@@ -4,36 +4,36 @@ Columns and rows are coloured in their order, as A. R. Curtis, M. J. D. Powell a
 ("On the estimation of sparse Jacobian matrices", 1974).
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from wengert import ops
-from wengert.backends import backend_of
 from wengert.backends.keys import SLOT
-from wengert.func.arguments import Call
-from wengert.func.forward import Push
-from wengert.func.mapping import vmap
-from wengert.func.reverse import Reverse
 from wengert.interpreters.lifted import bottom
 from wengert.interpreters.namespaces import differentiable
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, untracked
 
 
-def _refuse(wrong: Any) -> None:
-    if backend_of(wrong).to_numpy(wrong).any():
+def refuse(wrong: Any) -> None:
+    """Raise if a truth value says so; saved programs have this function's source."""
+    if wrong:
         raise ValueError(
-            "sparsity= is wrong: the Jacobian has entries where the pattern has zeros. Its product "
-            "with a random vector differs from that of the entries in the pattern"
+            "sparsity= is wrong, or can't be checked here: products of the Jacobian with vectors "
+            "differ from those of the entries in the pattern. It has entries where the pattern has "
+            "zeros, or some are inf or nan, or the function loses more than a quarter of its "
+            "digits: compute in float64"
         )
 
 
 def _pass(xp: Any, x: Any, wrong: Any) -> Any:
-    later = getattr(wrong, "look", None)  # each run of a compiled program looks
-    _refuse(wrong) if later is None else later(_refuse)
-    return x
+    found = xp.any(wrong)
+    if (later := getattr(found, "look", None)) is None:
+        refuse(found)
+        return x
+    later(refuse)  # each run of a compiled program looks, or has nan: jax.jit can't raise
+    return xp.where(found, float("nan"), x)
 
 
 as_declared: Any = Primitive(
@@ -51,63 +51,64 @@ class Pattern:
     """Where a Jacobian may differ from zero, and the colours of its columns and rows."""
 
     def __init__(self, given: Any) -> None:
-        mask: Any = np.asarray(given.toarray() if hasattr(given, "toarray") else given) != 0
-        self.shape = mask.shape
-        if mask.ndim != 2:
-            raise ValueError(f"sparsity= is a matrix, results by arguments, not {self.shape}")
+        try:
+            matrix: Any = np.asarray(given.toarray() if hasattr(given, "toarray") else given)
+            if matrix.ndim != 2 or matrix.dtype.kind not in "biufc":
+                raise TypeError(f"this is {matrix.dtype} of shape {matrix.shape}")
+        except Exception as error:  # a ragged list, or sparse or remote arrays of a library
+            text = f"sparsity= is a matrix of numbers, results by arguments: {error}"
+            raise ValueError(text) from error
+        mask, self.shape = matrix != 0, matrix.shape
         # Bytes, since compiled functions take arrays for inputs.
         self.entries = [places.tobytes() for places in np.nonzero(mask)]
         colours = [_colours(mask.T), _colours(mask)]
         self.colours = [x.tobytes() for x in colours]
-        self.by_rows = bool(colours[1].max(initial=0) < colours[0].max(initial=0))
+        self.by_rows = bool(colours[1].max(initial=0) <= colours[0].max(initial=0))
 
-    def jacobian(self, call: Call, has_aux: bool, step: int | None) -> Any:
-        """A Jacobian by a product for each colour; by rows with ``has_aux``, in one call."""
-        x, by_rows = self._only(call.tensors, 1), has_aux or self.by_rows
-        run: Any = Reverse(call, "jacobian", has_aux) if by_rows else None
+    def check(self, inputs: list[Tensor], results: list[Tensor]) -> None:
+        """Raise if it isn't for the only argument and the only result."""
+        for count, tensors in zip(self.shape, (results, inputs), strict=True):
+            if [(x.size, x.dtype.complex) for x in tensors] != [(count, False)]:
+                raise ValueError(
+                    f"sparsity= of shape {self.shape} is for real numbers, of one argument and one "
+                    f"result, not {[f'{x.dtype.name}{list(x.shape)}' for x in tensors]}"
+                )
 
-        def push(tangent: Tensor) -> Tensor:
-            nonlocal run
-            run = Push(call, [tangent], "jacobian")
-            y = self._only(run.values, 0)
-            return ops.zeros_like(y) if run.tangents[0] is None else run.tangents[0]
-
-        own = self._only(run.results, 0) if by_rows else x
-        product = (lambda g: run.pull([g], keep=True)[0]) if by_rows else push
-        found = ops.astype(self._entries(own, product, by_rows, step), x.dtype)
-        (y,) = run.results if by_rows else run.values
-        shape = (*y.shape, *x.shape)
-        whole = _put(found, *[np.frombuffer(at, int) for at in self.entries], shape=self.shape)
-        block = whole if shape == self.shape else ops.reshape(whole, shape)
-        jacobian = run.structure.unflatten([call.pack([block])])
-        return (jacobian, run.aux) if has_aux else jacobian
-
-    def _entries(self, own: Tensor, product: Any, by_rows: bool, step: int | None) -> Tensor:
-        """The entries, from products with directions in the place of a Tensor."""
-        places, lines = (np.frombuffer(x, int) for x in self.entries[:: -1 if by_rows else 1])
+    def directions(self, own: Tensor, by_rows: bool) -> Tensor:
+        """A direction for each colour, and those of the check, in which no two lines are alike."""
         colours = np.frombuffer(self.colours[by_rows], int)
-        weights = np.random.default_rng(0).uniform(1, 2, len(colours)).astype("float32")
-        seeds = np.stack([*(np.arange(colours.max(initial=-1) + 1)[:, None] == colours), weights])
-        directions = ops.astype(_beside(own, seeds.reshape(-1, *own.shape)), own.dtype)
-        found = vmap(product, chunk_size=step, randomness="same")(directions)
-        found = ops.reshape(found, (len(seeds), self.shape[by_rows]))
-        values = found[colours[lines], places]
-        known, given = values.detach() * _beside(found, weights[lines]), found.detach()[-1]
-        size, product = [_put(x, places, shape=given.shape) for x in (ops.abs(known), known)]
-        # Rounding differs between sums, which the root of the precision allows for.
-        eps = max(float(ops.finfo(x.dtype).eps) for x in (own, found))
-        finite = ops.isfinite(size)
-        near = eps**0.5 * size + 100 * eps * ops.max(ops.where(finite, size, 0))
-        return as_declared(values, finite & ~(ops.abs(product - given) <= near))  # type: ignore[no-any-return]
+        count = max(2, -(-len(colours).bit_length() // 3))
+        lines = np.random.default_rng(0).permutation(8**count)[: len(colours)]
+        digits = lines // 8 ** np.arange(count)[:, None] % 8
+        # Powers of two, by which rounding is the same.
+        weights = 0.5 ** (digits // 2) * (1 - 2 * (digits % 2))
+        seeds = np.concatenate([np.arange(colours.max() + 1)[:, None] == colours, weights])
+        return ops.astype(_beside(own, seeds.astype("float32").reshape(-1, *own.shape)), own.dtype)
 
-    def _only(self, tensors: Sequence[Tensor], axis: int) -> Tensor:
-        """The only argument or result."""
-        if [(x.size, x.dtype.complex) for x in tensors] != [(self.shape[axis], False)]:
-            raise ValueError(
-                f"sparsity= of shape {self.shape} is for real numbers, of one argument and one "
-                f"result, not {[f'{x.dtype.name}{list(x.shape)}' for x in tensors]}"
-            )
-        return tensors[0]
+    def matrix(self, directions: Tensor, products: Tensor, by_rows: bool) -> Tensor:
+        """The Jacobian, from its products with directions."""
+        at = [np.frombuffer(x, int) for x in self.entries]
+        (places, lines), size = at[:: -1 if by_rows else 1], self.shape[by_rows]
+        colours = np.frombuffer(self.colours[by_rows], int)
+        first, count = int(colours.max()) + 1, directions.shape[0]
+        found = ops.reshape(products, (count, size))
+        values = found[colours[lines], places]
+        # In half precision the sums of the check are those of single precision.
+        wide = ops.result_type(products.dtype, "float32")
+        weights, own = [
+            ops.astype(ops.reshape(x.detach(), (count, n))[first:], wide)
+            for x, n in ((directions, len(colours)), (found, size))
+        ]
+        known = ops.reshape(ops.astype(values.detach(), wide) * weights[:, lines], (-1,))
+        rows = (np.arange(count - first)[:, None] * size + places).ravel()
+        total, terms = (_put(x, rows, shape=(own.size,)) for x in (known, ops.abs(known)))
+        limits = ops.finfo(min(directions.dtype, products.dtype, key=lambda d: d.itemsize))
+        # The function may round more often than sums of its entries do, or cancel larger numbers.
+        eps = float(limits.eps) ** 0.75
+        sums = _beside(products, (np.bincount(rows, minlength=own.size) * eps).astype("float32"))
+        near = (terms + float(limits.smallest_normal)) * sums
+        right = (ops.abs(total - ops.reshape(own, (-1,))) <= near) & ops.isfinite(near)
+        return _put(as_declared(values, ~right), *at, shape=self.shape)
 
 
 def _colours(lines: np.ndarray) -> np.ndarray:

@@ -193,7 +193,7 @@ class Trace:
                 function = on_device(backend, facts.kernel)
             else:
                 forward = composites[name]
-        whole = row is not None and row.effect is not None
+        whole = name == "zeta" or (row is not None and row.effect is not None)  # zeta is SciPy's
         if row is not None and row.variadic == "indices" and any(map(is_mask, operands[1:])):
             whole = True  # the places that a mask selects depend on values
             self._check_shape("indexing with a mask", facts_of(row).dynamic == "masks")
