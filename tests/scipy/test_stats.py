@@ -432,3 +432,56 @@ def test_hessians_of_logarithms(law: str, name: str) -> None:
     expected = wg.stack(slopes).numpy() / 2e-5
     for hessian in (wg.hessian(f), wg.func.jacfwd(wg.func.jacrev(f))):
         assert hessian(place).numpy() == pytest.approx(expected, rel=1e-7, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        *(("gamma", (0.5, a)) for a in (1.0, 2.0, 2.5)),
+        *(("chi2", (0.5, df)) for df in (2.0, 3.0, 4.0)),
+        *(("beta", shapes) for shapes in ((0.3, 1.0, 2.0), (0.3, 2.0, 1.0), (0.8, 1.5, 3.0))),
+    ],
+)
+@pytest.mark.parametrize("method", ["pdf", "cdf"])
+def test_mixed_derivatives_have_one_value_in_all_orders(name: str, place: Any, method: str) -> None:
+    """By mpmath: where exponents are 0, their own slopes are not."""
+    law = getattr(getattr(stats, name), method)
+    wanted = [(0, 1), (1, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 1, 0), (0, 1, 1)]
+    with mpmath.workdps(40):
+        for by in wanted if len(place) == 2 else [*wanted, (1, 2, 0), (0, 2, 1), (0, 0, 2)]:
+            least = by if method == "pdf" else (*sorted(by)[1:],)
+            counts = tuple(least.count(i) for i in range(len(place)))
+            exact = mpmath.diff(_FORMS[name], place, counts, h=mpmath.mpf(10) ** -12)
+            function: Any = law
+            for i in by:
+                function = wg.grad(function, argnums=i)
+            found = float(function(*map(tensor, place)))
+            assert found == pytest.approx(float(exact), rel=1e-8), by
+
+
+@pytest.mark.parametrize(
+    ("function", "shape", "slope"),
+    [  # by differences of 60 digits
+        (lambda df: stats.t.sf(10.0, df), 2.0, -0.0313358684582819),
+        (lambda df: stats.t.logsf(10.0, df), 2.0, -0.178413708349822),
+        (lambda df: stats.t.ppf(0.8, df), 2.0, -0.271385517986679),
+        (lambda df: special.stdtr(df, 1.0), 2.0, 0.023638629166557),
+        (lambda a: special.gammaincinv(a, 0.3), 1.0, -0.507408312808574),
+        (lambda a: special.betaincinv(a, 2.0, 0.3), 1.0, -0.176213756076112),
+    ],
+)
+def test_third_derivatives_by_whole_shapes(function: Any, shape: float, slope: float) -> None:
+    for _ in range(3):
+        function = wg.grad(function)
+    assert float(function(tensor(shape))) == pytest.approx(slope, rel=1e-8)
+
+
+def test_masses_of_one_success_have_symmetric_derivatives() -> None:
+    """Of n (n + 1) / 2 p**n (1 - p)**2."""
+    found = wg.hessian(lambda v: stats.nbinom.pmf(2.0, v[0], v[1]))(tensor([1.0, 0.3])).numpy()
+    form = lambda n, p: n * (n + 1) / 2 * p**n * (1 - p) ** 2
+    expected = [
+        [mpmath.diff(form, (1, 0.3), [(2, 0), (1, 1), (0, 2)][i + j]) for j in range(2)]
+        for i in range(2)
+    ]
+    assert found == pytest.approx(np.array(expected, float), rel=1e-8)
