@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import mpmath
@@ -485,3 +486,71 @@ def test_masses_of_one_success_have_symmetric_derivatives() -> None:
         for i in range(2)
     ]
     assert found == pytest.approx(np.array(expected, float), rel=1e-8)
+
+
+@pytest.mark.parametrize("dtype", [wg.float32, wg.float64])
+@pytest.mark.parametrize(
+    ("method", "place", "shapes", "slopes"),
+    [  # by 50 digits, of the nearest float32 numbers
+        ("norm.logcdf", -5000.0, (), (5000.0002, -0.99999996)),
+        ("norm.logsf", 2.0**27, (), (-(2.0**27), -1.0)),
+        ("laplace.logsf", 800.0, (), (-1.0, 0.0)),
+        ("beta.logcdf", 2.0**-10, (20.0, 2.0), (20479.0467325, -20971520.908719)),
+        ("gamma.logsf", 600.0, (5.0,), (-0.99334448142, -1.1073889e-5)),
+    ],
+)
+def test_log_probabilities_in_tails(
+    method: str, place: float, shapes: Any, slopes: Any, dtype: Any
+) -> None:
+    name, _, key = method.partition(".")
+    function: Any = lambda x: getattr(getattr(stats, name), key)(x, *shapes)
+    for slope in slopes:
+        function = wg.grad(function)
+        assert float(function(wg.asarray(place, dtype=dtype))) == pytest.approx(slope, rel=1e-6)
+
+
+def test_log_probabilities_of_lognormals_in_tails() -> None:
+    """Of `u` far down, the slope is that of a parabola and of a logarithm."""
+    u = np.log(1e-3) / 1e-8
+    found = wg.grad(stats.lognorm.logcdf, argnums=(0, 1))(tensor(1e-3), tensor(1e-8))
+    expected = [-u / 1e-11, u * u / 1e-8]
+    assert [float(x) for x in found] == pytest.approx(expected, rel=1e-10)
+
+
+def _call(method: str, at: int, value: Any) -> Any:
+    """A method of a law, of which an argument has a value: the place or the scale."""
+    name, _, key = method.partition(".")
+    given = [0.5, *SHAPES.get(name, ()), 0.0, 1.0]
+    given[at] = value
+    return getattr(getattr(stats, name), key)(*given)
+
+
+@pytest.mark.parametrize(
+    ("function", "place", "order"),
+    [
+        (lambda a: stats.gamma.logpdf(0.0, a), 1.0, 1),  # infinite below one, and above
+        (lambda df: stats.chi2.logpdf(0.0, df), 2.0, 1),
+        (lambda a: stats.beta.logpdf(0.0, a, 2.0), 1.0, 1),
+        (lambda b: stats.beta.logpdf(1.0, 2.0, b), 1.0, 1),
+        (lambda s: stats.gamma.logpdf(0.0, 2.0, 0.0, s), 1.0, 2),
+        (lambda x: stats.gamma.logsf(x, 2.0), 1000.0, 1),  # SciPy's is minus infinity
+        (lambda a: stats.gamma.logcdf(1.0, a), 1000.0, 1),
+        (lambda x: stats.t.logsf(x, 1e5), 40.0, 1),
+        (lambda q: stats.norm.ppf(q), 1.5, 1),
+        (lambda p: stats.binom.pmf(1.0, 3, p), 1.5, 1),
+        (lambda m: stats.poisson.cdf(1.0, m), -1.0, 1),
+        *(
+            case
+            for key in ("pdf", "logpdf", "cdf", "sf", "logcdf", "logsf")
+            for name in ("norm", "gamma", "t")
+            for case in (
+                (partial(_call, f"{name}.{key}", 0), np.nan, 1),
+                (partial(_call, f"{name}.{key}", -1), -1.0, 1),
+            )
+        ),
+    ],
+)
+def test_slopes_are_nan_where_there_is_none(function: Any, place: float, order: int) -> None:
+    for _ in range(order):
+        function = wg.grad(function)
+    assert np.isnan(float(function(tensor(place))))
