@@ -451,6 +451,8 @@ def _arguments(mean: Any, cov: Any, *more: Any) -> tuple[Tensor, ...]:
 
 def _normal_log(x: Any, mean: Any = None, cov: Any = 1, allow_singular: Any = False) -> Tensor:
     """The logarithm of the density, by Cholesky's factor, which no singular covariance has."""
+    if allow_singular:
+        raise NotImplementedError("multivariate_normal: allow_singular=True of Tensors")
     m, c, places = _arguments(mean, cov, x)
     n = m.shape[0]
     outer = places.shape if places.ndim < 2 and n == 1 else places.shape[:-1]
