@@ -274,23 +274,19 @@ def _density(xp: Any, law: Law, x: Any, *rest: Any, form: Any = None, side: int 
         if law.low == 0:
             ends = xp.isinf(value)
             value, fine = log(xp, xp.where(ends, 0.5, y), *shapes), fine & ~ends
-        value = value if side else value - xp.log(scale)
+        value = value if form or side else value - xp.log(scale)
     value = xp.where(inside, value, outside)
     return xp.where(fine, value, xp.scipy_edge(edge, x, *rest, low=law.low, high=high))
 
 
 def _height(xp: Any, law: Law, less: Any, x: Any, *rest: Any) -> Any:
     """The density, over an exponential."""
+    if law.density is not None:
+        half = xp.exp(less / -2)  # whose square may overflow where densities underflow
+        return _density(xp, law, x, *rest, form=law.density) / rest[-1] * half * half
     log = _density(xp, law, x, *rest) - less
     none = log == -math.inf  # where no tangent is
-    if law.density is None:
-        return xp.where(none, 0, xp.exp(xp.where(none, 0, log)))
-    shapes, scale, y, inside, _ = _place(xp, law, x, *rest)
-    use = inside & (less > -1)  # far out both underflow
-    found = xp.where(none | use, 0, xp.exp(xp.where(none | use, 0, log)))
-    power = law.density(xp, xp.where(use, y, 0.5), *shapes) / scale
-    power = power * xp.exp(-xp.where(use, less, 0))
-    return xp.where(use, power, found)
+    return xp.where(none, 0, xp.exp(xp.where(none, 0, log)))
 
 
 def _slope(xp: Any, law: Law, at: int, log: Any, x: Any, *rest: Any) -> Any:
@@ -299,7 +295,8 @@ def _slope(xp: Any, law: Law, at: int, log: Any, x: Any, *rest: Any) -> Any:
     if 0 < at < last:
         x = x if law.pmf is None else xp.floor(x)
         shapes, _, y, inside, _ = _place(xp, law, x, *rest)
-        return xp.where(inside, law.slopes(xp, y, *shapes)[at - 1], 0) * xp.exp(-log)
+        half = xp.exp(log / -2)
+        return xp.where(inside, law.slopes(xp, y, *shapes)[at - 1], 0) * half * half
     if law.pmf is not None:
         return 0 * x
     density = _height(xp, law, log, x, *rest)
@@ -313,12 +310,7 @@ def _slope(xp: Any, law: Law, at: int, log: Any, x: Any, *rest: Any) -> Any:
 
 
 def _by(xp: Any, g: Any, given: Any, out: Any, family: str, method: str, index: int) -> Any:
-    """The rules of `_values`: of float32 numbers in float64, since logarithms cancel."""
-    if (kind := out.dtype) != xp.float64:
-        *wide, t = [xp.astype(x, xp.float64) for x in (*given, g)]
-        more = {"family": family, "method": method}
-        same = xp.scipy_probability(*wide, **more)
-        return xp.astype(_by(xp, t, wide, same, **more, index=index), kind)
+    """The rules of `_values`."""
     law, sign = _LAWS[family], -1 if method in ("isf", "logsf", "sf") else 1
     fine, lost = xp.isfinite(out), xp.isnan(out)  # infinite ends take no derivative along
     if method not in ("isf", "ppf", "rvs"):
@@ -412,7 +404,12 @@ def _univariate(name: str) -> dict[str, Callable[..., Any]]:
             x, *rest = inexact(*_bind(f"{first} {words}", args, keywords).values())
             side = {"logcdf": 1, "logsf": -1}.get(form, 0) if law.tail else 0
             if isinstance(form, str) and not side:
-                return _probability(x, *rest, family=name, method=form)
+                # Of float32 numbers, too: logarithms cancel.
+                wide, dtype = (
+                    [wg.astype(z, "float64") for z in (x, *rest)],
+                    wg.result_type(x, *rest),
+                )
+                return wg.astype(_probability(*wide, family=name, method=form), dtype)
             if form is _height:
                 return _height(differentiable, law, 0 * rest[-1], x, *rest)
             return _density(differentiable, law, x, *rest, form=form, side=side)
