@@ -295,7 +295,10 @@ def test_distances_and_scattered_data_refuse_what_has_no_derivative() -> None:
 
 @pytest.mark.parametrize(
     ("name", "at", "slope"),
-    [("cdf", 0.0, 0.5), ("sf", 0.0, -0.5), ("ppf", 0.5, 2.0), ("isf", 0.5, -2.0)],
+    [
+        *(("cdf", 0.0, 0.5), ("sf", 0.0, -0.5), ("ppf", 0.5, 2.0), ("isf", 0.5, -2.0)),
+        *(("logcdf", 0.0, 1.0), ("logsf", 0.0, -1.0)),
+    ],
 )
 def test_laplace_is_smooth_in_the_middle(name: str, at: float, slope: float) -> None:
     assert float(wg.grad(getattr(stats.laplace, name))(tensor(at))) == pytest.approx(slope)

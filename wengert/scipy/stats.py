@@ -19,6 +19,7 @@ from scipy import stats as _scipy
 
 import wengert as wg
 from wengert.interpreters.namespaces import differentiable
+from wengert.scipy import special
 from wengert.scipy.linalg import mirror
 from wengert.scipy.naming import (
     Guarded,
@@ -29,15 +30,6 @@ from wengert.scipy.naming import (
     publish,
     tensors_in,
     values_of,
-)
-from wengert.scipy.special import (
-    beta_density,
-    beta_slope,
-    double,
-    gamma_density,
-    gamma_slope,
-    student_log,
-    student_slope,
 )
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
@@ -75,22 +67,17 @@ class Law(NamedTuple):
     tail: Form | None = None
 
 
+_jump: Form = lambda xp, g, c: g * xp.where((g != 0) & (c == 0), math.nan, 0)
 #: Nothing, with no slope by an exponent ``c`` of 0 at the end, where the power's logarithm jumps.
-Primitive(
-    "scipy_jump",
-    ["c"],
-    {"c": lambda xp, g, c: g * xp.where((g != 0) & (c == 0), math.nan, 0)},
-    elementwise=True,
-    composite=lambda xp, c: xp.zeros_like(c),
-)
+Primitive("scipy_jump", "c", {"c": _jump}, elementwise=True, composite=lambda xp, c: c - c)
 
 
-@double
+@special.double
 def _gamma(xp: Any, y: Any, a: Any) -> Any:
     return xp.xlogy(a - 1, y) + xp.scipy_jump(xp.where(y == 0, a - 1, 1)) - y - xp.gammaln(a)
 
 
-@double
+@special.double
 def _beta(xp: Any, y: Any, a: Any, b: Any) -> Any:
     jumps = xp.scipy_jump(xp.where(y == 0, a - 1, 1)) + xp.scipy_jump(xp.where(y == 1, b - 1, 1))
     return xp.xlogy(a - 1, y) + xp.xlog1py(b - 1, -y) + jumps - xp.betaln(a, b)
@@ -106,48 +93,48 @@ def _lognormal_slope(xp: Any, y: Any, s: Any) -> list[Any]:
     return [-u / s * xp.exp(-u * u / 2 - _LOG_ROOT)]
 
 
+_normal_tail: Form = lambda xp, y, side: xp.log_ndtr(side * y)
+
+
 def _lognormal_tail(xp: Any, y: Any, s: Any, side: int) -> Any:
-    found = xp.log_ndtr(side * xp.log(xp.where(y > 0, y, 1)) / s)
+    found = _normal_tail(xp, xp.log(xp.where(y > 0, y, 1)) / s, side)
     return xp.where(y > 0, found, -math.inf if side > 0 else 0.0)
 
 
 def _laplace_tail(xp: Any, y: Any, side: int) -> Any:
-    below, y = side * y < 0, xp.abs(y)
-    return xp.where(below, -y - math.log(2), xp.log1p(xp.exp(-xp.where(below, 0, y)) / -2))
+    t = side * y
+    return xp.where(t < 0, t - math.log(2), xp.log1p(xp.exp(-xp.where(t < 0, 0, t)) / -2))
 
 
 CONTINUOUS: dict[str, Law] = {
     "beta": Law(
         _beta,
-        lambda xp, y, a, b: [beta_slope(xp, a, b, y, by_a) for by_a in (True, False)],
+        lambda xp, y, a, b: [special.beta_slope(xp, a, b, y, by_a) for by_a in (True, False)],
         *(0.0, lambda *_: 1.0, "a b"),
-        density=lambda xp, y, a, b: beta_density(xp, a, b, y),
+        density=lambda xp, y, a, b: special.beta_density(xp, a, b, y),
     ),
     "cauchy": Law(lambda xp, y: -math.log(math.pi) - 2 * xp.log(xp.hypot(xp.ones_like(y), y))),
     "chi2": Law(
         lambda xp, y, df: _gamma(xp, y / 2, df / 2) - math.log(2),
-        lambda xp, y, df: [gamma_slope(xp, df / 2, y / 2) / 2],
+        lambda xp, y, df: [special.gamma_slope(xp, df / 2, y / 2) / 2],
         low=0.0,
         shapes="df",
-        density=lambda xp, y, df: gamma_density(xp, df / 2, y / 2) / 2,
+        density=lambda xp, y, df: special.gamma_density(xp, df / 2, y / 2) / 2,
     ),
     "expon": Law(lambda xp, y: -y, low=0.0),
     "gamma": Law(
         _gamma,
-        lambda xp, y, a: [gamma_slope(xp, a, y)],
+        lambda xp, y, a: [special.gamma_slope(xp, a, y)],
         low=0.0,
         shapes="a",
-        density=lambda xp, y, a: gamma_density(xp, a, y),
+        density=lambda xp, y, a: special.gamma_density(xp, a, y),
     ),
     "laplace": Law(lambda xp, y: -xp.abs(y) - math.log(2), tail=_laplace_tail),
     "lognorm": Law(_lognormal, _lognormal_slope, low=0.0, shapes="s", tail=_lognormal_tail),
-    "norm": Law(
-        lambda xp, y: y * y * -0.5 - _LOG_ROOT,
-        tail=lambda xp, y, side: xp.log_ndtr(side * y),
-    ),
+    "norm": Law(lambda xp, y: y * y * -0.5 - _LOG_ROOT, tail=_normal_tail),
     "t": Law(
-        lambda xp, y, df: student_log(xp, df, y),
-        lambda xp, y, df: [student_slope(xp, df, y)],
+        lambda xp, y, df: special.student_log(xp, df, y),
+        lambda xp, y, df: [special.student_slope(xp, df, y)],
         shapes="df",
     ),
     "uniform": Law(lambda xp, y: 0 * y, low=0.0, high=lambda *_: 1.0),
@@ -179,22 +166,22 @@ DISCRETE: dict[str, Law] = {
     "binom": _mass(
         "n p",
         _binomial,
-        lambda xp, k, n, p: beta_density(xp, k + 1, n - k + 1, p) / (n + 1),
+        lambda xp, k, n, p: special.beta_density(xp, k + 1, n - k + 1, p) / (n + 1),
         lambda n, p: [n >= 0, n % 1 == 0, p >= 0, p <= 1],
         high=lambda n, p: n,
     ),
     "nbinom": _mass(
         "n p",
         _negative_binomial,
-        lambda xp, k, n, p: beta_density(xp, n, k + 1, p) * p / (n + k),
+        lambda xp, k, n, p: special.beta_density(xp, n, k + 1, p) * p / (n + k),
         lambda n, p: [n > 0, p > 0, p <= 1],
     ),
     "poisson": _mass(
         "mu",
         lambda xp, k, mu: xp.xlogy(k, mu) - xp.gammaln(k + 1) - mu,
-        lambda xp, k, mu: gamma_density(xp, k + 1, mu),
+        lambda xp, k, mu: special.gamma_density(xp, k + 1, mu),
         lambda mu: [mu >= 0],
-        slopes=lambda xp, k, mu: [-gamma_density(xp, k + 1, mu)],
+        slopes=lambda xp, k, mu: [-special.gamma_density(xp, k + 1, mu)],
     ),
 }
 
