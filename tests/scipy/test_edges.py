@@ -10,6 +10,7 @@ import pytest
 import scipy.integrate
 import scipy.interpolate
 import scipy.linalg
+import scipy.signal
 import scipy.stats
 
 import wengert as wg
@@ -264,6 +265,7 @@ def test_steps_that_use_another_tensor_of_equal_values_are_an_error() -> None:
     lambda x: linalg.solve_banded((0, 1), wg.stack([x, x + 1]), x),
     lambda x: signal.lfilter([1.0, 0.5], x, x),
     lambda x: stats.t.logcdf(x, 3.0),
+    lambda x: stats.lognorm.pdf(x, 0.5) + stats.lognorm.logsf(x, 0.5),
 ])  # fmt: skip
 def test_compiled_programs_call_scipy(call: Callable[[Any], Any]) -> None:
     one, two = tensor([0.5, 0.9]), tensor([0.7, 0.3])
@@ -294,7 +296,10 @@ def test_distances_and_scattered_data_refuse_what_has_no_derivative() -> None:
 
 @pytest.mark.parametrize(
     ("name", "at", "slope"),
-    [("cdf", 0.0, 0.5), ("sf", 0.0, -0.5), ("ppf", 0.5, 2.0), ("isf", 0.5, -2.0)],
+    [
+        *(("cdf", 0.0, 0.5), ("sf", 0.0, -0.5), ("ppf", 0.5, 2.0), ("isf", 0.5, -2.0)),
+        *(("logcdf", 0.0, 1.0), ("logsf", 0.0, -1.0)),
+    ],
 )
 def test_laplace_is_smooth_in_the_middle(name: str, at: float, slope: float) -> None:
     assert float(wg.grad(getattr(stats.laplace, name))(tensor(at))) == pytest.approx(slope)
@@ -503,8 +508,6 @@ def test_arguments_that_do_not_fit_are_errors() -> None:
         rate = lambda t, y: 1j * p * y
         with pytest.raises(TypeError, match="complex y0"):
             integrate.solve_ivp(rate, (0, 1), [1.0], method)
-    with pytest.raises(TypeError, match="positional"):
-        linalg.qr(matrix, False)
     with pytest.raises(TypeError, match="transposed=True"):
         linalg.solve(matrix, [1.0, 2.0], transposed=True)
     with pytest.raises(ValueError, match=r"a\[0\]"):
@@ -548,3 +551,67 @@ def test_odeint_at_times_that_come_again(times: Any) -> None:
     tracked = tensor(times).requires_grad_()
     with pytest.raises(ValueError, match="sorted"):
         integrate.odeint(lambda y, t: -y, [1.0], tracked)
+
+
+@pytest.mark.filterwarnings("ignore:logm result")
+@pytest.mark.parametrize("name", ["expm", "sinm", "cosm", "logm", "sqrtm"])
+@pytest.mark.parametrize("dtype", [wg.float32, wg.float64])
+def test_functions_of_matrices_take_cotangents_of_any_size(name: str, dtype: Any) -> None:
+    a, weights = (wg.asarray(x, dtype=dtype) for x in ([[2.0, 0.3], [0.1, 1.0]], [[1, 2], [3, 4]]))
+    f = lambda a, size: wg.sum(getattr(linalg, name)(a) * weights) * size
+    found = [wg.grad(f)(a, size).numpy() / size for size in (1.0, 1e20, 1e-20)]
+    close = 1e-13 if dtype == wg.float64 else 1e-5
+    np.testing.assert_allclose(found[1:], [found[0]] * 2, rtol=close)
+    tangents = [wg.jvp(lambda a: f(a, 1), (a,), (size * a,))[1] / size for size in (1.0, 1e20)]
+    assert float(tangents[1]) == pytest.approx(float(tangents[0]), rel=close)
+
+
+@pytest.mark.filterwarnings("ignore:.* singular", "ignore:logm result")
+@pytest.mark.parametrize("name", ["logm", "sqrtm"])
+def test_roots_and_logarithms_of_singular_matrices_have_no_derivative(name: str) -> None:
+    function = getattr(linalg, name)
+    for matrix in (np.zeros((2, 2)), np.ones((2, 2))):
+        assert np.isfinite(function(tensor(matrix)).numpy()).all()
+        with pytest.raises(Warning, match="singular"):
+            wg.grad(lambda a: wg.sum(function(a)))(tensor(matrix))
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (2, 3)])
+def test_lu_factors_are_of_square_matrices(shape: Any) -> None:
+    for seed in range(3):
+        matrix = np.random.default_rng(seed).standard_normal(shape)
+        with pytest.raises(NotImplementedError, match="square"):
+            linalg.lu_factor(tensor(matrix))
+
+
+def test_options_by_position_are_scipys() -> None:
+    a, y = tensor(_POSITIVE), tensor([1.0, 2.0, 3.0])
+    calls: list[tuple[Any, ...]] = [
+        ("cholesky", a, True, True), ("cho_solve", (np.eye(3), True), y, True), ("inv", a, True),
+        ("lu_solve", (np.eye(3), [0, 1, 2]), y, 0, True),
+        ("lu_factor", a, True), ("det", a, True), ("norm", a, "fro", None, True, False),
+        ("qr", a, True, None, "economic"), ("svd", a, False, True, True),
+    ]  # fmt: skip
+    for name, *args in calls:
+        numbers = [x.numpy() if isinstance(x, wg.Tensor) else x for x in args]
+        own, theirs = (getattr(lib, name) for lib in (linalg, scipy.linalg))
+        found, expected = own(*args), theirs(*numbers[:-1], numbers[-1])
+        one, other = (x[0] if isinstance(x, tuple) else x for x in (found, expected))
+        np.testing.assert_allclose(abs(one.detach().numpy()), abs(other), rtol=1e-10, atol=1e-12)
+    for call, word in (
+        (lambda: linalg.qr(a, False, None, "full", True), "pivoting=True"),
+        (lambda: linalg.qr(a, False, 5), "lwork=5"),
+        (lambda: linalg.det(a, True, overwrite_a=True), "overwrite_a"),
+        (lambda: signal.lfilter([1.0], y, y, -1, y), "zi"),
+        (lambda: stats.multivariate_normal.logpdf(y, y, a, True), "allow_singular=True"),
+    ):
+        with pytest.raises((TypeError, NotImplementedError), match=word):
+            call()
+
+
+def test_convolutions_along_an_axis_are_centred_along_others() -> None:
+    x, y = np.arange(3.0)[None], np.arange(30.0).reshape(5, 6)
+    found = signal.fftconvolve(tensor(x), y, "same", axes=[1]).numpy()
+    expected = scipy.signal.fftconvolve(x, y, "same", axes=[1])
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, atol=1e-12)

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import mpmath
@@ -432,3 +433,124 @@ def test_hessians_of_logarithms(law: str, name: str) -> None:
     expected = wg.stack(slopes).numpy() / 2e-5
     for hessian in (wg.hessian(f), wg.func.jacfwd(wg.func.jacrev(f))):
         assert hessian(place).numpy() == pytest.approx(expected, rel=1e-7, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        *(("gamma", (0.5, a)) for a in (1.0, 2.0, 2.5)),
+        *(("chi2", (0.5, df)) for df in (2.0, 3.0, 4.0)),
+        *(("beta", shapes) for shapes in ((0.3, 1.0, 2.0), (0.3, 2.0, 1.0), (0.8, 1.5, 3.0))),
+    ],
+)
+@pytest.mark.parametrize("method", ["pdf", "cdf"])
+def test_mixed_derivatives_have_one_value_in_all_orders(name: str, place: Any, method: str) -> None:
+    """By mpmath: where exponents are 0, their own slopes are not."""
+    law = getattr(getattr(stats, name), method)
+    wanted = [(0, 1), (1, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 1, 0), (0, 1, 1)]
+    with mpmath.workdps(40):
+        for by in wanted if len(place) == 2 else [*wanted, (1, 2, 0), (0, 2, 1), (0, 0, 2)]:
+            least = by if method == "pdf" else (*sorted(by)[1:],)
+            counts = tuple(least.count(i) for i in range(len(place)))
+            exact = mpmath.diff(_FORMS[name], place, counts, h=mpmath.mpf(10) ** -12)
+            function: Any = law
+            for i in by:
+                function = wg.grad(function, argnums=i)
+            found = float(function(*map(tensor, place)))
+            assert found == pytest.approx(float(exact), rel=1e-8), by
+
+
+@pytest.mark.parametrize(
+    ("function", "shape", "slope"),
+    [  # by differences of 60 digits
+        (lambda df: stats.t.sf(10.0, df), 2.0, -0.0313358684582819),
+        (lambda df: stats.t.logsf(10.0, df), 2.0, -0.178413708349822),
+        (lambda df: stats.t.ppf(0.8, df), 2.0, -0.271385517986679),
+        (lambda df: special.stdtr(df, 1.0), 2.0, 0.023638629166557),
+        (lambda a: special.gammaincinv(a, 0.3), 1.0, -0.507408312808574),
+        (lambda a: special.betaincinv(a, 2.0, 0.3), 1.0, -0.176213756076112),
+    ],
+)
+def test_third_derivatives_by_whole_shapes(function: Any, shape: float, slope: float) -> None:
+    for _ in range(3):
+        function = wg.grad(function)
+    assert float(function(tensor(shape))) == pytest.approx(slope, rel=1e-8)
+
+
+def test_masses_of_one_success_have_symmetric_derivatives() -> None:
+    """Of n (n + 1) / 2 p**n (1 - p)**2."""
+    found = wg.hessian(lambda v: stats.nbinom.pmf(2.0, v[0], v[1]))(tensor([1.0, 0.3])).numpy()
+    form = lambda n, p: n * (n + 1) / 2 * p**n * (1 - p) ** 2
+    expected = [
+        [mpmath.diff(form, (1, 0.3), [(2, 0), (1, 1), (0, 2)][i + j]) for j in range(2)]
+        for i in range(2)
+    ]
+    assert found == pytest.approx(np.array(expected, float), rel=1e-8)
+
+
+@pytest.mark.parametrize("dtype", [wg.float32, wg.float64])
+@pytest.mark.parametrize(
+    ("method", "place", "shapes", "slopes"),
+    [  # by 50 digits, of the nearest float32 numbers
+        ("norm.logcdf", -5000.0, (), (5000.0002, -0.99999996)),
+        ("norm.logsf", 2.0**27, (), (-(2.0**27), -1.0)),
+        ("laplace.logsf", 800.0, (), (-1.0, 0.0)),
+        ("beta.logcdf", 2.0**-10, (20.0, 2.0), (20479.0467325, -20971520.908719)),
+        ("gamma.logsf", 600.0, (5.0,), (-0.99334448142, -1.1073889e-5)),
+    ],
+)
+def test_log_probabilities_in_tails(
+    method: str, place: float, shapes: Any, slopes: Any, dtype: Any
+) -> None:
+    name, _, key = method.partition(".")
+    function: Any = lambda x: getattr(getattr(stats, name), key)(x, *shapes)
+    for slope in slopes:
+        function = wg.grad(function)
+        assert float(function(wg.asarray(place, dtype=dtype))) == pytest.approx(slope, rel=1e-6)
+
+
+def test_log_probabilities_of_lognormals_in_tails() -> None:
+    """Of `u` far down, the slope is that of a parabola and of a logarithm."""
+    u = np.log(1e-3) / 1e-8
+    found = wg.grad(stats.lognorm.logcdf, argnums=(0, 1))(tensor(1e-3), tensor(1e-8))
+    expected = [-u / 1e-11, u * u / 1e-8]
+    assert [float(x) for x in found] == pytest.approx(expected, rel=1e-10)
+
+
+def _call(method: str, at: int, value: Any) -> Any:
+    """A method of a law, of which an argument has a value: the place or the scale."""
+    name, _, key = method.partition(".")
+    given = [0.5, *SHAPES.get(name, ()), 0.0, 1.0]
+    given[at] = value
+    return getattr(getattr(stats, name), key)(*given)
+
+
+@pytest.mark.parametrize(
+    ("function", "place", "order"),
+    [
+        (lambda a: stats.gamma.logpdf(0.0, a), 1.0, 1),  # infinite below one, and above
+        (lambda df: stats.chi2.logpdf(0.0, df), 2.0, 1),
+        (lambda a: stats.beta.logpdf(0.0, a, 2.0), 1.0, 1),
+        (lambda b: stats.beta.logpdf(1.0, 2.0, b), 1.0, 1),
+        (lambda s: stats.gamma.logpdf(0.0, 2.0, 0.0, s), 1.0, 2),
+        (lambda x: stats.gamma.logsf(x, 2.0), 1000.0, 1),  # SciPy's is minus infinity
+        (lambda a: stats.gamma.logcdf(1.0, a), 1000.0, 1),
+        (lambda x: stats.t.logsf(x, 1e5), 40.0, 1),
+        (lambda q: stats.norm.ppf(q), 1.5, 1),
+        (lambda p: stats.binom.pmf(1.0, 3, p), 1.5, 1),
+        (lambda m: stats.poisson.cdf(1.0, m), -1.0, 1),
+        *(
+            case
+            for key in ("pdf", "logpdf", "cdf", "sf", "logcdf", "logsf")
+            for name in ("norm", "gamma", "t")
+            for case in (
+                (partial(_call, f"{name}.{key}", 0), np.nan, 1),
+                (partial(_call, f"{name}.{key}", -1), -1.0, 1),
+            )
+        ),
+    ],
+)
+def test_slopes_are_nan_where_there_is_none(function: Any, place: float, order: int) -> None:
+    for _ in range(order):
+        function = wg.grad(function)
+    assert np.isnan(float(function(tensor(place))))

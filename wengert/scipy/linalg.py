@@ -8,6 +8,7 @@ tensor([[-0.0165, -0.1405],
         [ 0.0000, -0.1736]], dtype=wengert.float64)
 """
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -85,6 +86,8 @@ def cho_solve(c_and_lower: Any, b: Any, **options: Any) -> Tensor:
 def lu_factor(a: Any, **options: Any) -> tuple[Tensor, Any]:
     """LU factors for `lu_solve`, with SciPy's pivots."""
     (rest,) = _operands(options, a, most=2)
+    if rest.ndim != 2 or rest.shape[0] != rest.shape[1]:
+        raise NotImplementedError(f"lu_factor of Tensors takes square matrices, not {rest.shape}")
     _, pivots = _scipy.lu_factor(values_of(rest, "scipy.linalg.lu_factor"))
     rest, lower, upper = rest[_order(pivots)], [], []
     for k in range(len(pivots)):  # what is left is eliminated from the right and from below
@@ -159,12 +162,20 @@ def _matrix_function(name: str) -> Callable[..., Tensor]:
     """An analytic function of a matrix, whose derivative is a corner of that of a larger one."""
 
     def along(xp: Any, t: Any, a: Any) -> Any:
-        n = a.shape[-1]
-        whole = xp.concat([xp.concat([a, t], axis=-1), xp.concat([0 * a, a], axis=-1)], axis=-2)
-        return getattr(xp, f"scipy_{name}")(whole)[..., :n, n:]
+        n, sizes = a.shape[-1], [xp.max(xp.abs(x), axis=(-2, -1), keepdims=True) for x in (t, a)]
+        # A large tangent would cost digits of the matrix: it gets the size of this.
+        large, small = [xp.log(xp.where(size > 0, size, 1)) for size in sizes]
+        unit = xp.exp(xp.floor(large - small))
+        over, under = xp.concat([a, t / unit], axis=-1), xp.concat([0 * a, a], axis=-1)
+        whole = xp.concat([over, under], axis=-2)
+        return getattr(xp, f"scipy_{name}")(whole, strict=True)[..., :n, n:] * unit
 
-    def values(a: Any) -> Any:
-        found = np.asarray(getattr(_scipy, name)(a))
+    def values(a: Any, strict: bool = False) -> Any:
+        with warnings.catch_warnings():
+            if strict:  # roots and logarithms of singular matrices have no derivative
+                warnings.simplefilter("error", UserWarning)
+                warnings.simplefilter("error", _scipy.LinAlgWarning)
+            found = np.asarray(getattr(_scipy, name)(a))
         if np.iscomplexobj(found) and not np.iscomplexobj(a):
             if np.abs(found.imag).max() > 1e-12 * np.abs(found).max():
                 raise ValueError(f"{name} of this real matrix is complex: give complex numbers")
@@ -214,9 +225,9 @@ def _numpy_function(name: str) -> Callable[..., Any]:
     """NumPy's function of the name, with SciPy's harmless options."""
     words = ("ord", "axis", "keepdims", "full_matrices", "compute_uv")
 
-    def call(a: Any, *more: Any, **options: Any) -> Any:
+    def call(a: Any, **options: Any) -> Any:
         own = {key: options.pop(key) for key in words if key in options}
-        return _NUMPYS[name](*_operands(options, a), *more, **own)
+        return _NUMPYS[name](*_operands(options, a), **own)
 
     return call
 

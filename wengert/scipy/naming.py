@@ -161,6 +161,13 @@ def door(label: str, theirs: Any, ours: Callable[..., Any] | None = None) -> Cal
             return run(label, theirs, args, keywords)
         given = (*args, *keywords.values())
         if tensors_in(given) or any(_is_users(x) or isinstance(x, Guarded) for x in given):
+            code = getattr(ours, "__code__", None)
+            most = (
+                code.co_argcount if code and not code.co_flags & inspect.CO_VARARGS else len(args)
+            )
+            if len(args) > most:  # the others are by keyword alone
+                bound = [*inspect.signature(theirs).bind(*args, **keywords).arguments.items()]
+                args, keywords = tuple([x for _, x in bound[:most]]), dict(bound[most:])
             return call_counterpart(label, ours, args, keywords, None)
         return theirs(*args, **keywords)
 

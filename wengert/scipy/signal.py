@@ -45,9 +45,11 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Ten
     key = [slice(None)] * x.ndim
     for axis, (n, m) in sizes.items():
         whole = wg.fft.ifft(whole, axis=axis)
-        if mode != "full":
-            start = (m - 1) // 2 if mode == "same" else min(n, m) - 1
-            key[axis] = slice(start, start + n if mode == "same" else max(n, m))
+        if mode == "valid":
+            key[axis] = slice(min(n, m) - 1, max(n, m))
+    if mode == "same":  # along the other axes, too
+        starts = [(more - n) // 2 for more, n in zip(whole.shape, x.shape, strict=True)]
+        key = [slice(start, start + n) for start, n in zip(starts, x.shape, strict=True)]
     return (whole if x.dtype.complex or y.dtype.complex else wg.real(whole))[tuple(key)]
 
 

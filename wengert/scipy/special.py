@@ -68,9 +68,11 @@ def _by_exponent(xp: Any, g: Any, y: Any, e: Any, log: Any, out: Any) -> Any:
 
 
 def _by_base(xp: Any, g: Any, y: Any, c: Any, d: Any, finite: bool) -> Any:
-    less, after = xp.where(c == 0, 1, c) - 1, xp.where(d == 0, 1, d) - int(finite)
-    up = xp.where(c == 0, 0, c * xp.scipy_powers(y, less, d, finite=finite))
-    down = xp.where(d == 0, 0, d * xp.scipy_powers(y, c, after, finite=finite))
+    """Where the power's own slope overflows, an exponent of 0 stays: it jumps there alone."""
+    low, high = (c == 0) & (y < 1e-75), (d == 0) & (y == 1)
+    less, after = c - xp.where(low, 0, 1), d - xp.where(high | (not finite), 0, 1)
+    up = c * xp.scipy_powers(xp.where(low, 0, y), less, d, finite=finite)
+    down = d * xp.scipy_powers(xp.where(high, 1, y), c, after, finite=finite)
     steep = xp.isinf(up) | xp.isinf(down)
     return g * xp.where(steep, xp.where(y < 0.5, up, -down), up - xp.where(steep, 0, down))
 

@@ -10,7 +10,7 @@ tensor(0.2500, dtype=wengert.float64)
 import math
 import operator
 from collections.abc import Callable
-from functools import cache, reduce
+from functools import cache, partial, reduce
 from inspect import Parameter, Signature
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from scipy import stats as _scipy
 
 import wengert as wg
 from wengert.interpreters.namespaces import differentiable
+from wengert.scipy import special
 from wengert.scipy.linalg import mirror
 from wengert.scipy.naming import (
     Guarded,
@@ -29,15 +30,6 @@ from wengert.scipy.naming import (
     publish,
     tensors_in,
     values_of,
-)
-from wengert.scipy.special import (
-    beta_density,
-    beta_slope,
-    double,
-    gamma_density,
-    gamma_slope,
-    student_log,
-    student_slope,
 )
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
@@ -55,11 +47,13 @@ class Law(NamedTuple):
     Attributes
     ----------
     log, slopes, pmf : callable
-        Of ``xp``, a place within the support, and shapes. A pair is a product with an exponential.
+        Of ``xp``, a place within the support, and shapes.
     valid : callable
         The conditions that shapes fulfil.
     density : callable, optional
         The density by powers, whose derivatives have digits near the ends of the support.
+    tail : callable, optional
+        The logarithm of the distribution function (``side`` 1) or of the rest, in closed form.
     """
 
     log: Form
@@ -70,57 +64,77 @@ class Law(NamedTuple):
     valid: Form = _positive
     pmf: Form | None = None
     density: Form | None = None
+    tail: Form | None = None
 
 
-@double
+_jump: Form = lambda xp, g, c: g * xp.where((g != 0) & (c == 0), math.nan, 0)
+#: Nothing, with no slope by an exponent ``c`` of 0 at the end, where the power's logarithm jumps.
+Primitive("scipy_jump", "c", {"c": _jump}, elementwise=True, composite=lambda xp, c: c - c)
+
+
+@special.double
 def _gamma(xp: Any, y: Any, a: Any) -> Any:
-    return xp.xlogy(a - 1, y) - y - xp.gammaln(a)
+    return xp.xlogy(a - 1, y) + xp.scipy_jump(xp.where(y == 0, a - 1, 1)) - y - xp.gammaln(a)
 
 
-@double
+@special.double
 def _beta(xp: Any, y: Any, a: Any, b: Any) -> Any:
-    return xp.xlogy(a - 1, y) + xp.xlog1py(b - 1, -y) - xp.betaln(a, b)
+    jumps = xp.scipy_jump(xp.where(y == 0, a - 1, 1)) + xp.scipy_jump(xp.where(y == 1, b - 1, 1))
+    return xp.xlogy(a - 1, y) + xp.xlog1py(b - 1, -y) + jumps - xp.betaln(a, b)
 
 
 def _lognormal(xp: Any, y: Any, s: Any) -> Any:
     log = xp.log(xp.where(y > 0, y, 1))
-    return xp.where(y > 0, -((log / s) ** 2) / 2 - log - xp.log(s) - _LOG_ROOT, -math.inf)
+    return xp.where(y > 0, -(log / s) * (log / s) / 2 - log - xp.log(s) - _LOG_ROOT, -math.inf)
 
 
 def _lognormal_slope(xp: Any, y: Any, s: Any) -> list[Any]:
     u = xp.log(xp.where(y > 0, y, 1)) / s
-    return [(-u / s, -u * u / 2 - _LOG_ROOT)]
+    return [-u / s * xp.exp(-u * u / 2 - _LOG_ROOT)]
+
+
+_normal_tail: Form = lambda xp, y, side: xp.log_ndtr(side * y)
+
+
+def _lognormal_tail(xp: Any, y: Any, s: Any, side: int) -> Any:
+    found = _normal_tail(xp, xp.log(xp.where(y > 0, y, 1)) / s, side)
+    return xp.where(y > 0, found, -math.inf if side > 0 else 0.0)
+
+
+def _laplace_tail(xp: Any, y: Any, side: int) -> Any:
+    t = side * y
+    return xp.where(t < 0, t - math.log(2), xp.log1p(xp.exp(-xp.where(t < 0, 0, t)) / -2))
 
 
 CONTINUOUS: dict[str, Law] = {
     "beta": Law(
         _beta,
-        lambda xp, y, a, b: [beta_slope(xp, a, b, y, by_a) for by_a in (True, False)],
+        lambda xp, y, a, b: [special.beta_slope(xp, a, b, y, by_a) for by_a in (True, False)],
         *(0.0, lambda *_: 1.0, "a b"),
-        density=lambda xp, y, a, b: beta_density(xp, a, b, y),
+        density=lambda xp, y, a, b: special.beta_density(xp, a, b, y),
     ),
     "cauchy": Law(lambda xp, y: -math.log(math.pi) - 2 * xp.log(xp.hypot(xp.ones_like(y), y))),
     "chi2": Law(
         lambda xp, y, df: _gamma(xp, y / 2, df / 2) - math.log(2),
-        lambda xp, y, df: [gamma_slope(xp, df / 2, y / 2) / 2],
+        lambda xp, y, df: [special.gamma_slope(xp, df / 2, y / 2) / 2],
         low=0.0,
         shapes="df",
-        density=lambda xp, y, df: gamma_density(xp, df / 2, y / 2) / 2,
+        density=lambda xp, y, df: special.gamma_density(xp, df / 2, y / 2) / 2,
     ),
     "expon": Law(lambda xp, y: -y, low=0.0),
     "gamma": Law(
         _gamma,
-        lambda xp, y, a: [gamma_slope(xp, a, y)],
+        lambda xp, y, a: [special.gamma_slope(xp, a, y)],
         low=0.0,
         shapes="a",
-        density=lambda xp, y, a: gamma_density(xp, a, y),
+        density=lambda xp, y, a: special.gamma_density(xp, a, y),
     ),
-    "laplace": Law(lambda xp, y: -xp.abs(y) - math.log(2)),
-    "lognorm": Law(_lognormal, _lognormal_slope, low=0.0, shapes="s"),
-    "norm": Law(lambda xp, y: y * y * -0.5 - _LOG_ROOT),
+    "laplace": Law(lambda xp, y: -xp.abs(y) - math.log(2), tail=_laplace_tail),
+    "lognorm": Law(_lognormal, _lognormal_slope, low=0.0, shapes="s", tail=_lognormal_tail),
+    "norm": Law(lambda xp, y: y * y * -0.5 - _LOG_ROOT, tail=_normal_tail),
     "t": Law(
-        lambda xp, y, df: student_log(xp, df, y),
-        lambda xp, y, df: [student_slope(xp, df, y)],
+        lambda xp, y, df: special.student_log(xp, df, y),
+        lambda xp, y, df: [special.student_slope(xp, df, y)],
         shapes="df",
     ),
     "uniform": Law(lambda xp, y: 0 * y, low=0.0, high=lambda *_: 1.0),
@@ -152,22 +166,22 @@ DISCRETE: dict[str, Law] = {
     "binom": _mass(
         "n p",
         _binomial,
-        lambda xp, k, n, p: beta_density(xp, k + 1, n - k + 1, p) / (n + 1),
+        lambda xp, k, n, p: special.beta_density(xp, k + 1, n - k + 1, p) / (n + 1),
         lambda n, p: [n >= 0, n % 1 == 0, p >= 0, p <= 1],
         high=lambda n, p: n,
     ),
     "nbinom": _mass(
         "n p",
         _negative_binomial,
-        lambda xp, k, n, p: beta_density(xp, n, k + 1, p) * p / (n + k),
+        lambda xp, k, n, p: special.beta_density(xp, n, k + 1, p) * p / (n + k),
         lambda n, p: [n > 0, p > 0, p <= 1],
     ),
     "poisson": _mass(
         "mu",
         lambda xp, k, mu: xp.xlogy(k, mu) - xp.gammaln(k + 1) - mu,
-        lambda xp, k, mu: gamma_density(xp, k + 1, mu),
+        lambda xp, k, mu: special.gamma_density(xp, k + 1, mu),
         lambda mu: [mu >= 0],
-        slopes=lambda xp, k, mu: [-gamma_density(xp, k + 1, mu)],
+        slopes=lambda xp, k, mu: [-special.gamma_density(xp, k + 1, mu)],
     ),
 }
 
@@ -193,19 +207,22 @@ _is_far: Any = lambda xp, x, loc, scale: xp.isinf((x - loc) / scale)
 Primitive("scipy_far", ["x", "loc", "scale"], {}, elementwise=True, composite=_is_far)
 
 
-def _edge(xp: Any, g: Any, given: Any, out: Any, low: float, index: int) -> Any:
+def _edge(xp: Any, g: Any, given: Any, out: Any, low: float, high: float, index: int) -> Any:
     """The cotangent where a logarithm is infinite at an end, which has one side alone.
 
-    Its slope by the place is infinite, in all orders; by shapes and scale it is NaN. What masks
-    the place has the cotangent 0.
+    Its slope by the place is infinite, in all orders; by shapes and scale it is NaN, as are all
+    slopes within the support and of NaN. What masks the place has the cotangent 0.
     """
     _, x, *_, loc, scale = given
-    slope = xp.where(((x - loc) / scale == low) == (index == 1), -out, out)
-    slope = slope if index in (1, len(given) - 2) else math.nan + 0 * loc
-    return g * xp.where((g != 0) & xp.isinf(out) & (index > 0), slope, 0)
+    lost = (g != 0) & ~xp.isfinite(out) & (index > 0)
+    at = (x - loc) / xp.where(lost, scale, 1)
+    slope = xp.where(at == low, out, xp.where(at == high, -out, math.nan))
+    if index not in (1, len(given) - 2):  # what is NaN has no slopes itself
+        slope = math.nan * xp.where(lost, reduce(operator.add, given[1:]), 0)
+    return g * xp.where(lost, -slope if index == 1 else slope, 0)
 
 
-_facts: Any = {"elementwise": True, "composite": lambda xp, *given, low: given[0]}
+_facts: Any = {"elementwise": True, "composite": lambda xp, *given, low, high: given[0]}
 Primitive("scipy_edge", ["*given"], {"given": _edge}, **_facts)
 
 
@@ -230,31 +247,33 @@ def _place(xp: Any, law: Law, x: Any, *rest: Any) -> tuple[list[Any], Any, Any, 
     return shapes, scale, y, inside, valid
 
 
-def _density(xp: Any, law: Law, x: Any, *rest: Any, form: Any = None) -> Any:
-    """The logarithm of a density, or the mass; NaN for NaN and for invalid parameters."""
+def _density(xp: Any, law: Law, x: Any, *rest: Any, form: Any = None, side: int = 0) -> Any:
+    """The logarithm of a density, another ``form``, or the tail; NaN for invalid parameters."""
     shapes, scale, y, inside, valid = _place(xp, law, x, *rest)
-    value = (form or law.log)(xp, y, *shapes)
+    log: Any = partial(law.tail, side=side) if law.tail and side else form or law.log
+    outside = 0.0 if form else -math.inf
+    outside = xp.where((x < rest[-2]) == (side > 0), -math.inf, 0.0) if side else outside
+    fine, high = valid & (x == x), math.inf
+    value = log(xp, y, *shapes)
+    edge = xp.where(fine, xp.where(value > 0, math.inf, -math.inf), math.nan)
     if law.pmf is None:
+        high = law.high()
         if law.low == 0:
-            ends, edge = xp.isinf(value), xp.where(value > 0, math.inf, 0 * y - math.inf)
-            edge = xp.scipy_edge(edge, x, *rest, low=law.low)
-            value = xp.where(ends, edge, law.log(xp, xp.where(ends, 0.5, y), *shapes))
-        value = value - xp.log(scale)
-    value = xp.where(inside, value, 0.0 if form else -math.inf)
-    return xp.where(valid & (x == x), value, math.nan)
+            ends = xp.isinf(value)
+            value, fine = log(xp, xp.where(ends, 0.5, y), *shapes), fine & ~ends
+        value = value if form or side else value - xp.log(scale)
+    value = xp.where(inside, value, outside)
+    return xp.where(fine, value, xp.scipy_edge(edge, x, *rest, low=law.low, high=high))
 
 
 def _height(xp: Any, law: Law, less: Any, x: Any, *rest: Any) -> Any:
     """The density, over an exponential."""
+    if law.density is not None:
+        half = xp.exp(less / -2)  # whose square may overflow where densities underflow
+        return _density(xp, law, x, *rest, form=law.density) / rest[-1] * half * half
     log = _density(xp, law, x, *rest) - less
     none = log == -math.inf  # where no tangent is
-    if law.density is None:
-        return xp.where(none, 0, xp.exp(xp.where(none, 0, log)))
-    shapes, scale, y, inside, _ = _place(xp, law, x, *rest)
-    use = inside & (less > -1)  # far out both underflow
-    found = xp.where(none | use, 0, xp.exp(xp.where(none | use, 0, log)))
-    power = law.density(xp, xp.where(use, y, 0.5), *shapes) / scale * xp.exp(-less)
-    return xp.where(use, power, found)
+    return xp.where(none, 0, xp.exp(xp.where(none, 0, log)))
 
 
 def _slope(xp: Any, law: Law, at: int, log: Any, x: Any, *rest: Any) -> Any:
@@ -263,9 +282,8 @@ def _slope(xp: Any, law: Law, at: int, log: Any, x: Any, *rest: Any) -> Any:
     if 0 < at < last:
         x = x if law.pmf is None else xp.floor(x)
         shapes, _, y, inside, _ = _place(xp, law, x, *rest)
-        slope: Any = law.slopes(xp, y, *shapes)[at - 1]
-        slope, power = slope if isinstance(slope, tuple) else (slope, 0)
-        return xp.where(inside, slope, 0) * xp.exp(power - log)
+        half = xp.exp(log / -2)
+        return xp.where(inside, law.slopes(xp, y, *shapes)[at - 1], 0) * half * half
     if law.pmf is not None:
         return 0 * x
     density = _height(xp, law, log, x, *rest)
@@ -281,26 +299,27 @@ def _slope(xp: Any, law: Law, at: int, log: Any, x: Any, *rest: Any) -> Any:
 def _by(xp: Any, g: Any, given: Any, out: Any, family: str, method: str, index: int) -> Any:
     """The rules of `_values`."""
     law, sign = _LAWS[family], -1 if method in ("isf", "logsf", "sf") else 1
-    fine = xp.isfinite(out)  # an infinite end, and NaN, take no derivative along
+    fine, lost = xp.isfinite(out), xp.isnan(out)  # infinite ends take no derivative along
     if method not in ("isf", "ppf", "rvs"):
-        log = xp.where(fine, out, 0) if method[:3] == "log" else xp.zeros_like(out)
-        if method[:3] != "log" or law.low != 0:
-            return g * xp.where(fine, sign * _slope(xp, law, index, log, *given), 0)
-        ends = xp.isinf(out) & _place(xp, law, *given)[3]
-        places = xp.where(ends, given[-2] + given[-1] / 2, given[0]), *given[1:]
+        log, places = xp.zeros_like(out), given
+        if method[:3] == "log":
+            lost, log = lost | (xp.isinf(out) & _place(xp, law, *given)[3]), xp.where(fine, out, 0)
+            places = xp.where(lost, given[-2] + given[-1] / 2, given[0]), *given[1:]
         found = sign * _slope(xp, law, index, log, *places)
-        edge = _edge(xp, g, (out, *given), xp.where(ends, out, 0), law.low, index + 1)
-        return edge + g * xp.where(fine, found, 0)
-    log, at = _density(xp, law, out, *given[1:]), index - len(given) + 2
-    if index == 0:
-        none = xp.isinf(log) | (method == "rvs")
-        found = xp.where(none, 0, sign * xp.exp(-xp.where(none, 0, log)))
-    elif at < 0:
-        found = -_slope(xp, law, index, xp.where(xp.isinf(log), 0, log), out, *given[1:])
     else:
-        y = _place(xp, law, out, *given[1:])[2]
-        found = y if at else xp.ones_like(y)
-    return g * xp.where(fine, found, 0)
+        log, at = _density(xp, law, out, *given[1:]), index - len(given) + 2
+        if index == 0:
+            none = xp.isinf(log) | (method == "rvs")
+            found = xp.where(none, 0, sign * xp.exp(-xp.where(none, 0, log)))
+        elif at < 0:
+            found = -_slope(xp, law, index, xp.where(xp.isinf(log), 0, log), out, *given[1:])
+        else:
+            y = _place(xp, law, out, *given[1:])[2]
+            found = y if at else xp.ones_like(y)
+    span = {"low": law.low, "high": law.high()}
+    ends = xp.where(xp.isnan(out), math.nan, xp.where(lost, -math.inf, xp.zeros_like(out)))
+    edge = _edge(xp, g, (out, *given), xp.scipy_edge(ends, *given, **span), **span, index=index + 1)
+    return edge + g * xp.where(fine, found, 0)
 
 
 def _values(x: Any, *rest: Any, family: str, method: str) -> Any:
@@ -370,11 +389,17 @@ def _univariate(name: str) -> dict[str, Callable[..., Any]]:
 
         def call(*args: Any, **keywords: Any) -> Any:
             x, *rest = inexact(*_bind(f"{first} {words}", args, keywords).values())
-            if isinstance(form, str):
-                return _probability(x, *rest, family=name, method=form)
+            side = {"logcdf": 1, "logsf": -1}.get(form, 0) if law.tail else 0
+            if isinstance(form, str) and not side:
+                # Of float32 numbers, too: logarithms cancel.
+                wide, dtype = (
+                    [wg.astype(z, "float64") for z in (x, *rest)],
+                    wg.result_type(x, *rest),
+                )
+                return wg.astype(_probability(*wide, family=name, method=form), dtype)
             if form is _height:
                 return _height(differentiable, law, 0 * rest[-1], x, *rest)
-            return _density(differentiable, law, x, *rest, form=form)
+            return _density(differentiable, law, x, *rest, form=form, side=side)
 
         return call
 
@@ -410,6 +435,8 @@ def _arguments(mean: Any, cov: Any, *more: Any) -> tuple[Tensor, ...]:
 
 def _normal_log(x: Any, mean: Any = None, cov: Any = 1, allow_singular: Any = False) -> Tensor:
     """The logarithm of the density, by Cholesky's factor, which no singular covariance has."""
+    if allow_singular:
+        raise NotImplementedError("multivariate_normal: allow_singular=True of Tensors")
     m, c, places = _arguments(mean, cov, x)
     n = m.shape[0]
     outer = places.shape if places.ndim < 2 and n == 1 else places.shape[:-1]

@@ -238,8 +238,8 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
     :math:`+ P^H P \bar P^H (I - P X)` at constant rank. The result is of shape (..., N, M). Raises
     `ValueError` if ``x`` has fewer than two axes. Singular values below ``rtol`` times the
     largest count as 0: ``max(M, N)`` times the dtype's ``eps`` by default; an array has one for
-    each matrix. G. H. Golub and V. Pereyra, SIAM Journal on Numerical Analysis 10 (1973) 413-432.
-    Array API standard.
+    each matrix. Derivatives are right only if what ``rtol`` drops are rounding errors. G. H. Golub
+    and V. Pereyra, SIAM Journal on Numerical Analysis 10 (1973) 413-432. Array API standard.
 
     Examples
     --------
