@@ -146,7 +146,7 @@ class _Unknown(Node):
         return [(at, g) for at in range(len(self.parents))]
 
 
-class _Equations:
+class Equations:
     """The equations at a place, kept on the tape: what they are, and what they depend on."""
 
     def __init__(self, residual: Residual, x: Tensor) -> None:
@@ -160,7 +160,7 @@ class _Equations:
         array = self.run._array
         self.lifted = array if is_lifted(array) else None
         # Sweeps of higher order go through these nodes, too, and free them.
-        self.kept, self.within = list[tuple[Any, str, Any]](), list[_Equations]()
+        self.kept, self.within = list[tuple[Any, str, Any]](), list[Equations]()
         for node in walk([self.run._node], start):
             self.kept.append((node, "saved", node.saved))
             if isinstance(node, FunctionNode) and node.saved:
@@ -245,7 +245,7 @@ def solution(label: str, residual: Residual, x: Any, given: Iterable[Any] = ()) 
             return found
         with enable_grad():
             return untracked(solution(label, residual, x, given)._array)
-    known = _Equations(residual, found)
+    known = Equations(residual, found)
     lifted = known.lifted
     matrix = values_of(known.rows(lifted is not None), label)
     if not _is_solution(residual, x, matrix, values_of(known.run, label), given, label):
@@ -261,7 +261,7 @@ def solution(label: str, residual: Residual, x: Any, given: Iterable[Any] = ()) 
         lifted = getattr(lifted, "inner", None)
     if is_lifted(found._array):  # SciPy's values stay
         found = found + like_first(given, x - values_of(found, label))
-        known = _Equations(residual, found) if known.sources else known
+        known = Equations(residual, found) if known.sources else known
     if not (sources := known.sources):
         return untracked(found._array)
     # Tensors that have a node, and nothing else of what they were.
