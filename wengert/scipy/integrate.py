@@ -170,7 +170,7 @@ def solve_ivp(
     found = _scipy.solve_ivp(field, span, start, kind, places, True, **options)
     if found.status < 0:
         raise RuntimeError(f"{label}: {found.message}")
-    times: list[Any] = [(one.t_old, one.t) for one in found.sol.interpolants]
+    times: list[Any] = [(float(x.t_old), float(x.t)) for x in found.sol.interpolants]
     if tracked(t_span):
         first, last = (inexact(t)[0] for t in t_span)
         a, b = times[0][0], times[-1][1]
@@ -185,7 +185,9 @@ def solve_ivp(
         return wg.reshape(rates, y.shape)
 
     found.t = inexact(t_eval)[0] if tensors_in(t_eval) else found.t
-    at = None if t_eval is None else found.t
+    at: Any = None if t_eval is None else found.t
+    if at is not None and not tracked(at):
+        at = np.asarray(values_of(at, label)).tolist()
     t, path = _along(METHODS[kind], on_tape, times, wg.reshape(y, (-1,)), label, at)
     if at is None and tracked(t):
         found.t = wg.stack(list(inexact(*t)))
@@ -210,14 +212,20 @@ def odeint(func: Any, y0: Any, t: Any, *args: Any, **options: Any) -> Any:
     if field.tracked or tracked(y0, t):
         if known.get("tcrit") is not None or known.get("h0") or known.get("hmin"):
             raise NotImplementedError(f"{label}: tcrit=, h0= and hmin= are not differentiated")
-        rates = func if tfirst else lambda t, y, *args: func(y, t, *args)
-        limits: dict[str, Any] = {key: known.get(key) or 1.49012e-8 for key in ("rtol", "atol")}
-        limits |= {"max_step": known.get("hmax") or np.inf, "args": more}
-        kind = "Radau" if 2 in info["mused"] else "DOP853"
+        if not info["message"].startswith(("Integration successful", "Nothing was done")):
+            raise RuntimeError(f"{label}: {info['message']}")
         new = np.append(True, np.diff(known["t"]) != 0)  # times may come again
+        if tracked(t) and not new.all():
+            raise ValueError(f"{label}: tracked times are sorted, and none comes again")
+        rates = func if tfirst else lambda t, y, *args: func(y, t, *args)
+        limits: dict[str, Any] = {"max_step": known.get("hmax") or np.inf, "args": more}
+        for key in ("rtol", "atol"):
+            limits[key] = 1.49012e-8 if known.get(key) is None else known[key]
+        kind = "Radau" if 2 in info["mused"] else "DOP853"
         at = t if tracked(t) else known["t"][new]
+        at = None if known["t"][0] == known["t"][-1] else at  # SciPy gives nothing there
         y = solve_ivp(rates, (t[0], t[-1]), y0, kind, at, **limits).y
-        y = wg.matrix_transpose(y)[slice(None) if tracked(t) else np.cumsum(new) - 1]
+        y = wg.matrix_transpose(y)[np.cumsum(new) - 1]
     return (y, info) if told else y
 
 

@@ -248,6 +248,9 @@ def curve_fit(f: Any, xdata: Any, ydata: Any, *args: Any, **options: Any) -> Any
         return f(data if tensors_in(data) else x, *(wg.unstack(p) if called.tensors else p))
 
     called = Called(label, curve, given)
+    if called.abroad:
+        data, ydata = (z if tensors_in(z) else like_first(given, z) for z in (data, ydata))
+        sigma = sigma if sigma is None or tensors_in(sigma) else like_first(given, sigma)
     model = wraps(f)(lambda x, *p: called(p, x))  # SciPy counts the parameters
     names = ("xdata", "ydata", "p0", "sigma")
     known |= {"f": model, **{key: values_of(known[key], label) for key in names}}
