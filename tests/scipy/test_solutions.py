@@ -225,6 +225,30 @@ def test_odeints_tolerances() -> None:
     assert still(tensor([1.0, 2.0])).tolist() == [2.0, 2.0]
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e-6, 1e-12])
+def test_quad_compares_derivatives_by_their_size(scale: float) -> None:
+    """What has a singular derivative is an error in small integrals, and beside a large part."""
+    for rest in (0.0, scale * 1e9):
+        power = lambda p: integrate.quad(lambda x: scale * x**p + rest, 0, 1)[0]  # noqa: B023
+        with pytest.raises(RuntimeError, match="Gauss' rule"):
+            wg.grad(power)(tensor(0.0))
+    odd = lambda p: integrate.quad(lambda x: scale * (p * np.sin(x) + p**2), -1, 1)[0]
+    assert float(wg.grad(odd)(tensor(0.0))) == pytest.approx(0.0, abs=1e-15 * scale)
+    assert float(wg.grad(odd)(tensor(1.0))) == pytest.approx(4 * scale)
+
+
+def test_curve_fit_refuses_to_omit_rows() -> None:
+    x, y = np.arange(4.0), np.array([1.0, np.nan, 5.0, 7.0])
+    line, omit = lambda x, a, b: a * x + b, {"nan_policy": "omit", "check_finite": False}
+    program = lambda p: optimize.curve_fit(line, x, tensor(y) * p, **omit)[0][0]
+    with pytest.raises(NotImplementedError, match="nan_policy='omit'"):
+        wg.grad(program)(tensor(1.0))
+    with pytest.raises(NotImplementedError, match="nan_policy='omit'"):
+        optimize.curve_fit(line, tensor(x).requires_grad_(), y, **omit)
+    omitted = optimize.curve_fit(line, x, tensor(y), **omit)[0]
+    assert omitted.numpy() == pytest.approx([2.0, 1.0])
+
+
 def test_refusals_name_the_function() -> None:
     p = wg.tensor([1.0], dtype=wg.float64, requires_grad=True)
     eq = {"type": "eq", "fun": lambda x: x[0] - p[0]}

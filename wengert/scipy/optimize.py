@@ -257,8 +257,17 @@ def curve_fit(f: Any, xdata: Any, ydata: Any, *args: Any, **options: Any) -> Any
     bounds = known["bounds"] = plain(known["bounds"], label, "bounds")
     if callable(jac := known["jac"]):
         known["jac"] = lambda x, *p: values_of(jac(data, *p), label)
-    popt, pcov, *rest = theirs(*bound.args, **bound.kwargs)
+    holes = (
+        known["nan_policy"] == "omit"
+        and np.isnan([np.sum(known[key]) for key in ("xdata", "ydata")]).any()
+    )
+    if not (holes and tracked(*given)):
+        popt, pcov, *rest = theirs(*bound.args, **bound.kwargs)
     called.tracked = called.tracked or tracked(*given)
+    if called.tracked and holes:
+        raise NotImplementedError(
+            f"{label}: nan_policy='omit' is not differentiated: pass the rows without NaN"
+        )
     if not called.tracked:
         return (called.in_kind(popt), called.in_kind(pcov), *rest)
     if rest or known["kwargs"].get("loss", "linear") != "linear":
