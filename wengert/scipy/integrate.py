@@ -185,9 +185,7 @@ def solve_ivp(
         return wg.reshape(rates, y.shape)
 
     found.t = inexact(t_eval)[0] if tensors_in(t_eval) else found.t
-    at: Any = None if t_eval is None else found.t
-    if at is not None and not tracked(at):
-        at = np.asarray(values_of(at, label)).tolist()
+    at = found.t if tracked(t_eval) else places if places is None else np.asarray(places).tolist()
     t, path = _along(METHODS[kind], on_tape, times, wg.reshape(y, (-1,)), label, at)
     if at is None and tracked(t):
         found.t = wg.stack(list(inexact(*t)))
@@ -223,7 +221,6 @@ def odeint(func: Any, y0: Any, t: Any, *args: Any, **options: Any) -> Any:
             limits[key] = 1.49012e-8 if known.get(key) is None else known[key]
         kind = "Radau" if 2 in info["mused"] else "DOP853"
         at = t if tracked(t) else known["t"][new]
-        at = None if known["t"][0] == known["t"][-1] else at  # SciPy gives nothing there
         y = solve_ivp(rates, (t[0], t[-1]), y0, kind, at, **limits).y
         y = wg.matrix_transpose(y)[np.cumsum(new) - 1]
     return (y, info) if told else y

@@ -80,15 +80,16 @@ class _Search:
 def _least(called: Called, x: Any, cost: Callable[[Tensor], Any], bounds: Any) -> Any:
     """The least solution; parameters that bounds hold are at these in its equations."""
     gradient = gradient_of(cost)
-    pair = (bounds.lb, bounds.ub) if hasattr(bounds, "lb") else bounds
-    sides = [np.broadcast_to(np.asarray(z, float), x.shape) for z in (() if pair is None else pair)]
-    if not (called.tracked or called.compared) or not np.isfinite(sides).any():
+    if bounds is None:
+        bounds = -np.inf, np.inf
+    sides = (bounds.lb, bounds.ub) if hasattr(bounds, "lb") else bounds
+    low, high = (np.broadcast_to(np.asarray(side, float), x.shape) for side in sides)
+    if not (called.tracked or called.compared) or not np.isfinite([low, high]).any():
         return called.solve(x, gradient)
     with enable_grad():
         known = Equations(gradient, like_first(called.given, x).detach())
         rows = values_of(known.rows(known.lifted is not None), called.label)
-    low, high = sides
-    held = _held(values_of(known.run, called.label), rows, low - x, high - x, x, called.label)
+    held = _hold(values_of(known.run, called.label), rows, low - x, high - x, x, called.label)
     there = np.where(held > 0, high, np.where(held < 0, low, x))
 
     def inside(place: Tensor) -> Any:
@@ -98,14 +99,10 @@ def _least(called: Called, x: Any, cost: Callable[[Tensor], Any], bounds: Any) -
     return called.solve(x, inside)
 
 
-def _held(slope: Any, rows: Any, low: Any, high: Any, x: Any, label: str) -> Any:
-    """Where bounds hold the least of a quadratic: -1 at the lower ones, 1 at the upper.
-
-    Methods stop beside bounds, at a distance that says nothing. The quadratic about their result
-    says where its least lies. `RuntimeError` if that is too near to an end of a bound's hold.
-    """
+def _hold(slope: Any, rows: Any, low: Any, high: Any, x: Any, label: str) -> Any:
+    """Where bounds hold the least of a quadratic, beside which methods stop: -1 low, 1 high."""
     side, curved = np.where(slope > 0, -1, 1), np.abs(np.diag(rows))
-    gap = np.where(slope > 0, -low, high)
+    gap = np.where(side > 0, high, -low)
     held = np.where((np.abs(slope) > curved * gap) | (low == high), side, 0)
     for _ in range(10 + 2 * x.size):
         free, step = held == 0, np.where(held > 0, high, np.where(held < 0, low, 0.0))
@@ -120,11 +117,8 @@ def _held(slope: Any, rows: Any, low: Any, high: Any, x: Any, label: str) -> Any
     unsure = np.abs(rows) @ (1e-3 * np.abs(step) + 1e-14 * np.abs(x))
     room = np.where(free, curved * np.fmin(step - low, high - step), np.abs(push))
     if (held != last).any() or ((room <= unsure) & (low != high)).any():
-        raise RuntimeError(
-            f"{label}: a parameter is where a bound begins to hold it, so that there is no "
-            "derivative on both sides, or SciPy has not converged: move the bound, or lower the "
-            "tolerances"
-        )
+        why = "a bound begins to hold a parameter, so that there is no derivative"
+        raise RuntimeError(f"{label}: {why}, or SciPy has not converged: lower its tolerances")
     return held
 
 
@@ -257,21 +251,16 @@ def curve_fit(f: Any, xdata: Any, ydata: Any, *args: Any, **options: Any) -> Any
     bounds = known["bounds"] = plain(known["bounds"], label, "bounds")
     if callable(jac := known["jac"]):
         known["jac"] = lambda x, *p: values_of(jac(data, *p), label)
-    holes = (
-        known["nan_policy"] == "omit"
-        and np.isnan([np.sum(known[key]) for key in ("xdata", "ydata")]).any()
-    )
+    sums = [np.sum(known[key]) for key in ("xdata", "ydata")]
+    holes = known["nan_policy"] == "omit" and np.isnan(sums).any()
     if not (holes and tracked(*given)):
         popt, pcov, *rest = theirs(*bound.args, **bound.kwargs)
     called.tracked = called.tracked or tracked(*given)
-    if called.tracked and holes:
-        raise NotImplementedError(
-            f"{label}: nan_policy='omit' is not differentiated: pass the rows without NaN"
-        )
     if not called.tracked:
         return (called.in_kind(popt), called.in_kind(pcov), *rest)
-    if rest or known["kwargs"].get("loss", "linear") != "linear":
-        raise NotImplementedError(f"{label}: full_output=True and loss= are not differentiated")
+    if holes or rest or known["kwargs"].get("loss", "linear") != "linear":
+        told = "full_output=True, loss= and nan_policy='omit'"
+        raise NotImplementedError(f"{label}: {told} are not differentiated")
 
     def residual(p: Tensor) -> Any:
         y, *errors = inexact(ydata, *([] if sigma is None else [sigma]))
