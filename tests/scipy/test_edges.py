@@ -10,6 +10,7 @@ import pytest
 import scipy.integrate
 import scipy.interpolate
 import scipy.linalg
+import scipy.optimize
 import scipy.signal
 import scipy.stats
 
@@ -488,6 +489,49 @@ def test_bounds_that_are_tracked_are_refused_and_others_hold() -> None:
     # SciPy stays where it begins, at the bound that the slope leads away from.
     with pytest.raises(RuntimeError, match="no isolated solution"):
         optimize.least_squares(lambda x: x - 3 * p, [0.0], bounds=(0.0, 5.0))
+
+
+@pytest.mark.parametrize("beyond", [-0.1, -1e-5, 1e-8, 1e-5, 1e-3, 3e-3, 0.1])
+@pytest.mark.parametrize("method", ["trf", "dogbox", "trust-constr", "Powell", "COBYLA", "TNC"])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_bounds_hold_parameters_that_stop_beside_them(method: str, beyond: float) -> None:
+    def place(p: Any) -> Any:
+        rest = lambda z: [z[0] - p, z[1] - 2 * z[0]]
+        if method in ("trf", "dogbox"):
+            return optimize.least_squares(rest, [1, 1], bounds=(0, [1.5, 9]), method=method).x[0]
+        cost = lambda z: sum(r**2 for r in rest(z))
+        return optimize.minimize(cost, [1, 1], bounds=[(0, 1.5), (0, 9)], method=method).x[0]
+
+    try:
+        found = float(wg.grad(place)(tensor(1.5 + beyond)))
+    except RuntimeError as error:
+        assert abs(beyond) <= 1e-5, "only beside the bound"
+        assert "begins to hold" in str(error)  # noqa: PT017
+    else:
+        assert found == pytest.approx(float(beyond < 0))
+
+
+def test_bounds_hold_by_the_scale_of_parameters() -> None:
+    def place(p: Any) -> Any:
+        rest = lambda x: [x[0] * 1e9 - p, x[0] * 0.5e9 - p * p]
+        tight = dict.fromkeys(("xtol", "ftol", "gtol"), 1e-14)
+        return optimize.least_squares(rest, [1e-9], bounds=(0, 1), x_scale=1e-9, **tight).x[0]
+
+    for p in np.linspace(1, 5, 9):
+        assert float(wg.grad(place)(tensor(p))) == pytest.approx((1 + p) / 1.25e9)
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_bounds_hold_parameters_that_depend_on_each_other(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    matrix, right = rng.normal(size=(6, 5)), rng.normal(size=(2, 6)) * 2
+    line = lambda p: right[0] + p * right[1]
+    exact = lambda p: scipy.optimize.lsq_linear(matrix, line(p), (-0.3, 0.4), "bvls", 1e-15).x
+    rest = lambda x, p: tensor(matrix) @ x - tensor(right[0]) - p * tensor(right[1])
+    fit = lambda p: optimize.least_squares(rest, np.zeros(5), bounds=(-0.3, 0.4), args=(p,)).x
+    slope = (exact(0.5 + 1e-6) - exact(0.5 - 1e-6)) / 2e-6
+    assert wg.func.jacrev(fit)(tensor(0.5)).numpy() == pytest.approx(slope, abs=1e-8)
+    assert 0 < np.count_nonzero(np.abs(slope) > 1e-8) < 5
 
 
 @pytest.mark.filterwarnings("ignore::scipy.optimize.OptimizeWarning")

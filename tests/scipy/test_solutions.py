@@ -1,5 +1,6 @@
 """Roots, minima, fits, ODEs and integrals: derivatives are those of formulae; refusals."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 import wengert as wg
 from tests.scipy.compare import tensor
 from wengert.compiler import CompileError
+from wengert.ops.operators import GIVEN
 from wengert.scipy import integrate, optimize, special
 
 
@@ -175,6 +177,76 @@ def test_plain_programs_are_scipys() -> None:
     assert type(optimize.fsolve(lambda x: x**2 - 2, 1.0)) is np.ndarray
     assert type(integrate.quad(np.sin, 0, 1)[0]) is float
     assert type(integrate.odeint(lambda y, t: -y, 1.0, [0.0, 1.0])) is np.ndarray
+
+
+@pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize("numpys", [False, True])
+@pytest.mark.parametrize("program", [
+    lambda p: optimize.brentq(lambda x: x**3 - p, 0, 5),
+    lambda p: optimize.fsolve(lambda x: x**3 - p, [1.0])[0],
+    lambda p: optimize.minimize(lambda x: (x[0] ** 3 - p) ** 2, [1.0], bounds=[(0, 3)]).x[0],
+    lambda p: optimize.least_squares(lambda x: [x[0] ** 3 - p], [1.0]).x[0],
+    lambda p: optimize.curve_fit(lambda x, a: a**3 * x / p, [1.0, 2], [1.0, 2.0])[0][0],
+    lambda p: integrate.solve_ivp(lambda t, y: p * y / (9 * t + 3), (0, 1), [1.0]).y[0, -1],
+    lambda p: integrate.solve_ivp(
+        lambda t, y: p * y / (9 * t + 3), (0, 1), [1.0], t_eval=[0.0, 1.0], method="Radau"
+    ).y[0, -1],
+    lambda p: integrate.odeint(lambda y, t: p * y / (9 * t + 3), [1.0], [0.0, 1.0])[-1, 0],
+    lambda p: integrate.quad(lambda x: p ** (1 / 3) * 2 * x, 0, 1)[0],
+])  # fmt: skip
+def test_unknowns_of_the_selected_backend(
+    program: Any, numpys: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What closures hold is of it; NumPy's numbers are arrays in programs of `wengert.numpy`."""
+    if numpys:
+        monkeypatch.setitem(GIVEN, "wengert.numpy", {})
+    found, step = wg.grad(program)(tensor(1.3)), 1e-4
+    value = [float(program(tensor(1.3 + h))) for h in (-step, step)]
+    assert float(found) == pytest.approx((value[1] - value[0]) / (2 * step), rel=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore::scipy.integrate.ODEintWarning", "ignore::UserWarning")
+def test_odeints_tolerances() -> None:
+    """Growth of small numbers, by its formula."""
+
+    def grown(p: Any, y0: Any = 1e-10, **options: Any) -> Any:
+        rate = lambda y, t: [-p * y[0] + t * 1e-10]
+        return integrate.odeint(rate, [y0], [0, 3.0], **options)[-1, 0] * 1e10
+
+    p = 4.0
+    exact = -3 * np.exp(-3 * p) - 3 / p**2 + 2 / p**3
+    exact -= np.exp(-3 * p) * (3 / p**2 + 2 / p**3)
+    for options in ({"atol": 0}, {"atol": np.array([0.0])}, {"atol": 1e-20, "rtol": [1e-9]}):
+        assert float(wg.grad(partial(grown, **options))(tensor(p))) == pytest.approx(exact, 1e-5)
+    for y0, options in ((0.0, {"atol": 0}), (1.0, {"atol": 0, "rtol": 0})):
+        with pytest.raises(RuntimeError, match="odeint: Illegal input"):
+            wg.grad(partial(grown, y0=y0, **options))(tensor(p))
+    still = wg.grad(lambda y0: wg.sum(integrate.odeint(lambda y, t: -y, y0, [1.0, 1.0])))
+    assert still(tensor([1.0, 2.0])).tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-6, 1e-12])
+def test_quad_compares_derivatives_by_their_size(scale: float) -> None:
+    """What has a singular derivative is an error in small integrals, and beside a large part."""
+    for rest in (0.0, scale * 1e9):
+        power = lambda p: integrate.quad(lambda x: scale * x**p + rest, 0, 1)[0]  # noqa: B023
+        with pytest.raises(RuntimeError, match="Gauss' rule"):
+            wg.grad(power)(tensor(0.0))
+    odd = lambda p: integrate.quad(lambda x: scale * (p * np.sin(x) + p**2), -1, 1)[0]
+    assert float(wg.grad(odd)(tensor(0.0))) == pytest.approx(0.0, abs=1e-15 * scale)
+    assert float(wg.grad(odd)(tensor(1.0))) == pytest.approx(4 * scale)
+
+
+def test_curve_fit_refuses_to_omit_rows() -> None:
+    x, y = np.arange(4.0), np.array([1.0, np.nan, 5.0, 7.0])
+    line, omit = lambda x, a, b: a * x + b, {"nan_policy": "omit", "check_finite": False}
+    program = lambda p: optimize.curve_fit(line, x, tensor(y) * p, **omit)[0][0]
+    with pytest.raises(NotImplementedError, match="nan_policy='omit'"):
+        wg.grad(program)(tensor(1.0))
+    with pytest.raises(NotImplementedError, match="nan_policy='omit'"):
+        optimize.curve_fit(line, tensor(x).requires_grad_(), y, **omit)
+    omitted = optimize.curve_fit(line, x, tensor(y), **omit)[0]
+    assert omitted.numpy() == pytest.approx([2.0, 1.0])
 
 
 def test_refusals_name_the_function() -> None:

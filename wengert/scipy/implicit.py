@@ -146,7 +146,7 @@ class _Unknown(Node):
         return [(at, g) for at in range(len(self.parents))]
 
 
-class _Equations:
+class Equations:
     """The equations at a place, kept on the tape: what they are, and what they depend on."""
 
     def __init__(self, residual: Residual, x: Tensor) -> None:
@@ -160,7 +160,7 @@ class _Equations:
         array = self.run._array
         self.lifted = array if is_lifted(array) else None
         # Sweeps of higher order go through these nodes, too, and free them.
-        self.kept, self.within = list[tuple[Any, str, Any]](), list[_Equations]()
+        self.kept, self.within = list[tuple[Any, str, Any]](), list[Equations]()
         for node in walk([self.run._node], start):
             self.kept.append((node, "saved", node.saved))
             if isinstance(node, FunctionNode) and node.saved:
@@ -245,7 +245,7 @@ def solution(label: str, residual: Residual, x: Any, given: Iterable[Any] = ()) 
             return found
         with enable_grad():
             return untracked(solution(label, residual, x, given)._array)
-    known = _Equations(residual, found)
+    known = Equations(residual, found)
     lifted = known.lifted
     matrix = values_of(known.rows(lifted is not None), label)
     if not _is_solution(residual, x, matrix, values_of(known.run, label), given, label):
@@ -261,7 +261,7 @@ def solution(label: str, residual: Residual, x: Any, given: Iterable[Any] = ()) 
         lifted = getattr(lifted, "inner", None)
     if is_lifted(found._array):  # SciPy's values stay
         found = found + like_first(given, x - values_of(found, label))
-        known = _Equations(residual, found) if known.sources else known
+        known = Equations(residual, found) if known.sources else known
     if not (sources := known.sources):
         return untracked(found._array)
     # Tensors that have a node, and nothing else of what they were.
@@ -300,7 +300,9 @@ class Called(Observer):
     ) -> None:
         self.label, self.function, self.given = label, function, given
         self.at, self.pair = at, pair is True
-        self.tensors = self.answers = "wengert.numpy" in GIVEN or bool(tensors_in(*given))
+        self.abroad = like_first(given, 0.0).backend.name != "numpy"
+        self.tensors = self.abroad or "wengert.numpy" in GIVEN or bool(tensors_in(*given))
+        self.answers = self.tensors
         self.tracked = self.compared = False
 
     def operated(self, name: str, primitive: Any, inputs: Any, results: Any) -> None:
@@ -309,6 +311,8 @@ class Called(Observer):
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         if self.tensors:
+            if self.abroad:  # NumPy's numbers, as of time, would meet Tensors of another backend
+                args = tuple([x.item() if isinstance(x, np.generic) else x for x in args])
             x = like_first(self.given, np.array(args[self.at]))
             args = (*args[: self.at], x, *args[self.at + 1 :])
         with observed_by(self):

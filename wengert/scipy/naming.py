@@ -18,7 +18,7 @@ import numpy as np
 from wengert.backends.backend import importing
 from wengert.func import tree_map
 from wengert.interpreters.duals import Dual
-from wengert.ops.conversion import beside
+from wengert.ops.conversion import asarray, beside
 from wengert.ops.data_type import astype
 from wengert.ops.operands import operands
 from wengert.protocols import call_counterpart
@@ -75,9 +75,9 @@ def values_of(x: Any, label: str) -> Any:
 
 
 def like_first(given: Iterable[Any], array: Any) -> Tensor:
-    """An array as a Tensor, on the backend and device of the first Tensor among those given."""
+    """An array as a Tensor, where the first Tensor given is, or on the selected backend."""
     found = tensors_in(*given)
-    return beside(found[0], np.asarray(array)) if found else Tensor(np.asarray(array))
+    return beside(found[0], np.asarray(array)) if found else asarray(np.asarray(array))
 
 
 def inexact(*values: Any) -> tuple[Tensor, ...]:

@@ -9,6 +9,7 @@
 
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 from typing import Any
 
@@ -18,8 +19,9 @@ from scipy import optimize as _scipy
 import wengert as wg
 from wengert import optimize as _tape
 from wengert.func.jacobians import jacobian
-from wengert.scipy.implicit import Called, as_tensor, gradient_of
+from wengert.scipy.implicit import Called, Equations, as_tensor, gradient_of
 from wengert.scipy.naming import inexact, like_first, plain, publish, tensors_in, tracked, values_of
+from wengert.tape.grad_mode import enable_grad
 from wengert.tape.observers import observed_by
 from wengert.tape.tensor import Tensor
 
@@ -76,20 +78,48 @@ class _Search:
 
 
 def _least(called: Called, x: Any, cost: Callable[[Tensor], Any], bounds: Any) -> Any:
-    """The least solution; parameters at bounds stay there where the slope leads outside."""
+    """The least solution; parameters that bounds hold are at these in its equations."""
     gradient = gradient_of(cost)
-    bounds = (bounds.lb, bounds.ub) if hasattr(bounds, "lb") else bounds
-    if bounds is None or not (called.tracked or called.compared):
+    if bounds is None:
+        bounds = -np.inf, np.inf
+    sides = (bounds.lb, bounds.ub) if hasattr(bounds, "lb") else bounds
+    low, high = (np.broadcast_to(np.asarray(side, float), x.shape) for side in sides)
+    if not (called.tracked or called.compared) or not np.isfinite([low, high]).any():
         return called.solve(x, gradient)
-    slope = values_of(gradient(like_first(called.given, x)), called.label)
-    near = [np.abs(x - side) <= 1e-8 * (1 + np.abs(x)) for side in bounds]
-    held = (near[0] & (slope >= 0)) | (near[1] & (slope <= 0))
+    with enable_grad():
+        known = Equations(gradient, like_first(called.given, x).detach())
+        rows = values_of(known.rows(known.lifted is not None), called.label)
+    held = _hold(values_of(known.run, called.label), rows, low - x, high - x, x, called.label)
+    there = np.where(held > 0, high, np.where(held < 0, low, x))
 
     def inside(place: Tensor) -> Any:
         r = gradient(place)
-        return wg.where(like_first([r], held), place - like_first([r], x), r)
+        return wg.where(like_first([r], held != 0), place - like_first([r], there), r)
 
     return called.solve(x, inside)
+
+
+def _hold(slope: Any, rows: Any, low: Any, high: Any, x: Any, label: str) -> Any:
+    """Where bounds hold the least of a quadratic, beside which methods stop: -1 low, 1 high."""
+    side, curved = np.where(slope > 0, -1, 1), np.abs(np.diag(rows))
+    gap = np.where(side > 0, high, -low)
+    held = np.where((np.abs(slope) > curved * gap) | (low == high), side, 0)
+    for _ in range(10 + 2 * x.size):
+        free, step = held == 0, np.where(held > 0, high, np.where(held < 0, low, 0.0))
+        with suppress(np.linalg.LinAlgError):  # singular: there is no isolated solution
+            step[free] = np.linalg.solve(rows[np.ix_(free, free)], -(slope + rows @ step)[free])
+        push, last = -(slope + rows @ step), held
+        out = (step > high).astype(int) - (step < low)
+        held = np.where(free, out, np.where((push * held > 0) | (low == high), held, 0))
+        if (held == last).all():
+            break
+    # What terms of higher order, and rounding, may change of the slope.
+    unsure = np.abs(rows) @ (1e-3 * np.abs(step) + 1e-14 * np.abs(x))
+    room = np.where(free, curved * np.fmin(step - low, high - step), np.abs(push))
+    if (held != last).any() or ((room <= unsure) & (low != high)).any():
+        why = "a bound begins to hold a parameter, so that there is no derivative"
+        raise RuntimeError(f"{label}: {why}, or SciPy has not converged: lower its tolerances")
+    return held
 
 
 # -- equations -------------------------------------------------------------------------------------
@@ -212,18 +242,25 @@ def curve_fit(f: Any, xdata: Any, ydata: Any, *args: Any, **options: Any) -> Any
         return f(data if tensors_in(data) else x, *(wg.unstack(p) if called.tensors else p))
 
     called = Called(label, curve, given)
+    if called.abroad:
+        data, ydata = (z if tensors_in(z) else like_first(given, z) for z in (data, ydata))
+        sigma = sigma if sigma is None or tensors_in(sigma) else like_first(given, sigma)
     model = wraps(f)(lambda x, *p: called(p, x))  # SciPy counts the parameters
     names = ("xdata", "ydata", "p0", "sigma")
     known |= {"f": model, **{key: values_of(known[key], label) for key in names}}
     bounds = known["bounds"] = plain(known["bounds"], label, "bounds")
     if callable(jac := known["jac"]):
         known["jac"] = lambda x, *p: values_of(jac(data, *p), label)
-    popt, pcov, *rest = theirs(*bound.args, **bound.kwargs)
+    sums = [np.sum(known[key]) for key in ("xdata", "ydata")]
+    holes = known["nan_policy"] == "omit" and np.isnan(sums).any()
+    if not (holes and tracked(*given)):
+        popt, pcov, *rest = theirs(*bound.args, **bound.kwargs)
     called.tracked = called.tracked or tracked(*given)
     if not called.tracked:
         return (called.in_kind(popt), called.in_kind(pcov), *rest)
-    if rest or known["kwargs"].get("loss", "linear") != "linear":
-        raise NotImplementedError(f"{label}: full_output=True and loss= are not differentiated")
+    if holes or rest or known["kwargs"].get("loss", "linear") != "linear":
+        told = "full_output=True, loss= and nan_policy='omit'"
+        raise NotImplementedError(f"{label}: {told} are not differentiated")
 
     def residual(p: Tensor) -> Any:
         y, *errors = inexact(ydata, *([] if sigma is None else [sigma]))
