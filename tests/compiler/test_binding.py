@@ -58,3 +58,15 @@ def test_one_array_as_two_arguments_and_two_arrays() -> None:
     raw = wg.compile(lambda x, y: wg.asarray(x) * wg.asarray(y), check=0)
     for pair in [(one._array, one._array)] * 3 + [(one._array, other._array)]:
         assert raw(*pair).tolist() == (pair[0] * pair[1]).tolist()
+
+
+def test_a_global_that_comes_later_hides_a_builtin() -> None:
+    scope: dict[str, Any] = {"__name__": "users"}
+    exec("def function(x): return x * len([1, 2])", scope)
+    step = wg.compile(scope["function"])
+    for _ in range(3):
+        assert float(step(wg.asarray(1.0))) == 2.0
+    scope["len"] = lambda x: 5
+    assert float(step(wg.asarray(1.0))) == 5.0
+    del scope["len"]
+    assert float(step(wg.asarray(1.0))) == 2.0

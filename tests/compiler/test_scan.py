@@ -428,11 +428,32 @@ def chain(u: Any, h: Any, x: Any) -> Any:
     return last[2]
 
 
+def delayed(u: Any, h: Any, x: Any) -> Any:
+    """Its last two members arrive in the state alone, one at the next step but one."""
+    last, ys = wg.scan(lambda s, x: ((s[1], x), s[0]), (h, h * u), x)
+    return wg.sum(last[1] ** 2) + wg.sum(ys**2)
+
+
+def shifted(u: Any, h: Any, x: Any) -> Any:
+    """Some members arrive at steps before and after others that do not."""
+    tree = {"x": x, "y": (x * 2,)}
+    last, ys = wg.scan(
+        lambda s, x: ((s[1], s[2], x["x"] * u), (s[0], x["y"][0])), (h, h * u, h), tree
+    )
+    return wg.sum(last[2]) + wg.sum(ys[0] ** 2) + wg.sum(ys[1][0])
+
+
+def swapped(u: Any, h: Any, x: Any) -> Any:
+    last, ys = wg.scan(lambda s, x: ((s[0] * s[1], s[0] * x), s[0]), (h, h * u), x)
+    return wg.sum(last[1]) + wg.sum(ys**2)
+
+
 @pytest.mark.parametrize("tracked", [(0,), (1,), (2,), (0, 1, 2)], ids=str)
 @pytest.mark.parametrize("length", [1, 2, 5])
 @pytest.mark.parametrize(
     "function",
-    [window, overwritten, overwritten_in_results, passed, unused, within, chain],
+    [window, overwritten, overwritten_in_results, passed, unused, within, chain]
+    + [delayed, shifted, swapped],
     ids=lambda f: f.__name__,
 )
 def test_none(function, length, tracked) -> None:

@@ -71,7 +71,7 @@ class Call:
         made = self.trace.input(x, name, RawArray if raw else Traced)
         if raw:
             self._raws[id(x)] = made
-            self.trace.locks.lock(x)
+            self.trace.lock(x)
         self.inputs[ref], self.before[ref] = made.value, x
         return made
 
@@ -135,7 +135,7 @@ class Call:
     def undo(self) -> None:
         """End the trace, and put back what there was before."""
         self.trace.close()
-        self.trace.locks.release()
+        self.trace.unlock()
         self.start.restore()
 
     def output(self, x: Any) -> int:

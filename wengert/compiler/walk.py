@@ -5,7 +5,6 @@ that it is a method of. It follows functions and methods of the user's that it m
 way, and gives the inputs of programs, and the plain values that calls compare.
 """
 
-import builtins
 import copyreg
 import dis
 import functools
@@ -347,7 +346,7 @@ class _Walk:
             self.names.update(names)
             self.state.held.append((Place(x, "__code__", f"{name}.__code__", "attr"), code))
             self.visit_globals(space, "", names)
-            for key in _operands(code, "LOAD_GLOBAL") - space.keys() - vars(builtins).keys():
+            for key in _operands(code, "LOAD_GLOBAL") - space.keys():
                 self.state.held.append((Place(space, key, key), Missing))
             package = str(space.get("__package__") or "").split(".")
             above = [".".join(package[:i]) for i in range(1, len(package) + 1)]

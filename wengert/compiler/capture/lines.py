@@ -12,14 +12,7 @@ from typing import Any
 from wengert.compiler.owners import of_user
 from wengert.compiler.program import Line
 
-__all__ = [
-    "describe",
-    "line_that_raised",
-    "raised_by_user",
-    "reader",
-    "running_line",
-    "user_line",
-]
+__all__ = ["describe", "line_that_raised", "raised_by_user", "reader", "running_line", "user_line"]
 
 #: The modules that mark the stages "backward" and "update".
 _STAGES = frozenset({"wengert.tape.sweep", "wengert.optim.optimizer"})

@@ -348,6 +348,7 @@ class _LoopNode(Several):
             raise UnrollError  # differentiated twice, or inside a transform
         hi, state = scan.count, {i: x for i, x in given.items() if i < scan.n}
         totals, members = dict[int, Any](), dict[int, Any]()
+        parts = list[tuple[int, int]]()
         while hi and (state or given.keys() - {*range(scan.n)}):
             ys = {i: x[:hi, ...] for i, x in given.items() if i >= scan.n}
             # The last step is one by itself if a cotangent arrives from later steps alone.
@@ -355,11 +356,12 @@ class _LoopNode(Several):
             if lo and hi < scan.count - 2:
                 raise UnrollError
             state = self._part(lo, hi, state, ys, totals, members)
-            hi = lo
-        for i, x in members.items():  # zeros of the steps that none has reached
-            if x.shape[0] < scan.count:
-                zeros = scan.zeros(scan.arrays[i].inner[: scan.count - x.shape[0], ...])
-                members[i] = namespaces[Traced].concat((zeros, x), axis=0)
+            parts, hi = [(lo, hi), *parts], lo
+        parts = [(0, hi), *parts] if hi else parts
+        for i, rows in members.items():  # zeros of the parts that give it none
+            like = scan.arrays[i].inner
+            each = [rows[j] if j in rows else scan.zeros(like[j:k, ...]) for j, k in parts]
+            members[i] = namespaces[Traced].concat(each, axis=0) if each[1:] else each[0]
         found = {**state, **totals, **members} if not hi else {**totals, **members}
         return [
             (i, x)
@@ -397,9 +399,7 @@ class _LoopNode(Several):
             elif i in totals or i >= len(scan.given):
                 totals[i] = x
             else:
-                if i not in members and hi < scan.count:
-                    members[i] = scan.zeros(scan.arrays[i].inner[hi:, ...])
-                members[i] = xp.concat((x, members[i]), axis=0) if i in members else x
+                members.setdefault(i, {})[lo] = x
         return states
 
 

@@ -4,6 +4,7 @@ Operators, ufuncs and indexing call the library's own. Shapes and dtypes can be 
 is refused.
 """
 
+import dis
 import operator
 import sys
 from typing import Any, Final
@@ -36,6 +37,9 @@ class RawArray(Traced):
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
+        # A function of PyTorch's in C reads what has PyTorch's class as an array in memory.
+        if backend_of(self.inner).name == "torch" and not _asks_class(sys._getframe(1)):
+            raise _refusal("a function in C asks for the class of a raw array")
         return type(self.inner)
 
     def call(self, name: str, function: Any, *operands: Any, **parameters: Any) -> "RawArray":
@@ -51,6 +55,9 @@ class RawArray(Traced):
     ) -> Any:
         if any(isinstance(x, Tensor) for x in inputs):
             return NotImplemented
+        of_numpy = np.generic | np.ndarray
+        if not isinstance(self.inner, of_numpy) and any(isinstance(x, of_numpy) for x in inputs):
+            raise _refusal(f"np.{ufunc.__name__} combines a raw array and one of NumPy")
         if method != "__call__" or keywords.get("out") is not None:
             raise _refusal(f"np.{ufunc.__name__} reduces a raw array, or writes into one")
         return self.call(ufunc.__name__, ufunc, *inputs, **keywords)
@@ -59,6 +66,10 @@ class RawArray(Traced):
         if any(issubclass(kind, Tensor) for kind in types):
             return NotImplemented
         raise _refusal(f"np.{func.__name__} is called with a raw array")
+
+    @classmethod
+    def __torch_function__(cls, func: Any, *_: Any) -> Any:
+        raise _refusal(f"torch.{func.__name__} is called with a raw array")
 
     def __getattr__(self, name: str) -> Any:
         if name in _STATIC:
@@ -97,11 +108,22 @@ def _refusal(what: str) -> TraceError:
     )
 
 
+def _asks_class(frame: Any) -> bool:
+    """Whether Python code asks for a class now, by `isinstance`, ``__class__`` or a pattern."""
+    if package_of(frame.f_globals.get("__name__")) in ("abc", "typing", "wengert"):
+        return True
+    steps = list(dis.get_instructions(frame.f_code))
+    now = next(x for x in steps if x.offset == frame.f_lasti)
+    starts = [x.positions[::2] for x in steps if x.argval == "isinstance"]  # type: ignore[index]
+    own = now.argval == "__class__" or now.opname == "MATCH_CLASS"
+    return own or now.positions[::2] in starts  # type: ignore[index]
+
+
 def _operator(name: str, sign: str = "") -> Any:
     own, function = getattr(Traced, f"__{sign}{name}__", None), getattr(operator, f"__{name}__")
 
     def method(self: RawArray, *others: Any) -> Any:
-        caller = sys._getframe(1).f_globals["__name__"]
+        caller = sys._getframe(1).f_globals.get("__name__")
         if own is not None and package_of(caller) == "wengert":  # a rule, of an operand
             return own(self, *others)
         if sign == "i":

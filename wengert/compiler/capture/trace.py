@@ -24,7 +24,6 @@ from wengert.backends.registry import local_selection
 from wengert.compiler.capture.draws import Draws
 from wengert.compiler.capture.errors import TraceError, UnrollError, trace_errors
 from wengert.compiler.capture.lines import describe, running_line, user_line
-from wengert.compiler.capture.locks import Locks
 from wengert.compiler.capture.looping import record_loop
 from wengert.compiler.capture.lowering import lower
 from wengert.compiler.capture.traced import Traced, device_of, running, traced, tracing
@@ -72,7 +71,7 @@ class Trace:
         self.inputs: dict[Value, None] = {}  # in their order
         self.instructions: list[Instruction] = []
         self.constants: dict[Value, Any] = {}  # arrays that are no inputs
-        self.locks = Locks()
+        self._locked: list[np.ndarray[Any, Any]] = []
         #: Input numbers whose value is fixed for the program, with the user's line that fixed it.
         self.pinned: dict[Value, str] = {}
         #: Comparisons of numbers on which control flow depends, with their outcomes.
@@ -144,8 +143,22 @@ class Trace:
         if value is None:
             value = self._held[id(array)] = Value.like(array)
             self.constants[value] = array
-            self.locks.lock(array)
+            self.lock(array)
         return value
+
+    def lock(self, array: Any) -> None:
+        """Forbid writing into a NumPy array, and into what it is a view of, not other views."""
+        if isinstance(array, np.ndarray):
+            self.lock(array.base)
+            if array.flags.writeable:
+                array.flags.writeable = False
+                self._locked.append(array)
+
+    def unlock(self) -> None:
+        """Allow all of it again, first of arrays that own their memory."""
+        for array in self._locked:
+            array.flags.writeable = True
+        self._locked.clear()
 
     def apply(
         self, backend: Backend, name: str, operands: Sequence[Any], parameters: Mapping[str, Any]
