@@ -4,7 +4,6 @@ Operators, ufuncs and indexing call the library's own. Shapes and dtypes can be 
 is refused.
 """
 
-import dis
 import operator
 import sys
 from typing import Any, Final
@@ -38,8 +37,9 @@ class RawArray(Traced):
     @property  # type: ignore[misc]
     def __class__(self) -> type:
         # A function of PyTorch's in C reads what has PyTorch's class as an array in memory.
-        if backend_of(self.inner).name == "torch" and not _asks_class(sys._getframe(1)):
-            raise _refusal("a function in C asks for the class of a raw array")
+        asker = package_of(sys._getframe(1).f_globals.get("__name__"))
+        if asker not in ("abc", "wengert") and backend_of(self.inner).name == "torch":
+            raise _refusal("the class of a raw array is asked for")
         return type(self.inner)
 
     def call(self, name: str, function: Any, *operands: Any, **parameters: Any) -> "RawArray":
@@ -106,17 +106,6 @@ def _refusal(what: str) -> TraceError:
         f"{user_line()}: {what} inside a function that is compiled; write wg.asarray(x) first, "
         "and compute with that"
     )
-
-
-def _asks_class(frame: Any) -> bool:
-    """Whether Python code asks for a class now, by `isinstance`, ``__class__`` or a pattern."""
-    if package_of(frame.f_globals.get("__name__")) in ("abc", "typing", "wengert"):
-        return True
-    steps = list(dis.get_instructions(frame.f_code))
-    now = next(x for x in steps if x.offset == frame.f_lasti)
-    starts = [x.positions[::2] for x in steps if x.argval == "isinstance"]  # type: ignore[index]
-    own = now.argval == "__class__" or now.opname == "MATCH_CLASS"
-    return own or now.positions[::2] in starts  # type: ignore[index]
 
 
 def _operator(name: str, sign: str = "") -> Any:
