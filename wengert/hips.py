@@ -129,6 +129,8 @@ def convolve(
         counts.append(len(rest))
     first = parts[0][(slice(None),) * counts[0] + (None,) * counts[1]]
     second, n = parts[1][(None,) * counts[0]], sum(counts)
+    lead = np.broadcast_shapes(first.shape[: n + dots], second.shape[: n + dots])
+    first = wg.broadcast_to(first, (*lead, *first.shape[n + dots :]))
     signal: Any = import_module("wengert.scipy.signal")
     found = signal.fftconvolve(first, second, mode, axes=range(n + dots, first.ndim))
     found = wg.sum(found, axis=tuple(range(n, n + dots)))
