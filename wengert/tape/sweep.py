@@ -105,8 +105,9 @@ def sweep(
                 reached[number] = [parent, more]
                 if type(parent) is not AccumulateGrad:
                     heappush(due, -number)
-            elif type(more) is ndarray and more.size > LARGE and _is_own(cell[1]):
-                add(cell[1], more, cell[1])
+            elif type(more) is ndarray and type(cell[1]) is ndarray:
+                own = more.size > LARGE and _is_own(cell[1])
+                cell[1] = add(cell[1], more, cell[1]) if own else add(cell[1], more)
             else:
                 cell[1] = _sum(cell[1], more)
         if not keep:
