@@ -628,6 +628,7 @@ def test_lu_factors_are_of_square_matrices(shape: Any) -> None:
             linalg.lu_factor(tensor(matrix))
 
 
+@pytest.mark.filterwarnings("ignore:.*`lwork`:DeprecationWarning")  # an option of places before
 def test_options_by_position_are_scipys() -> None:
     a, y = tensor(_POSITIVE), tensor([1.0, 2.0, 3.0])
     calls: list[tuple[Any, ...]] = [

@@ -79,6 +79,7 @@ _PARTS: list[tuple[type, tuple[str, ...]]] = [
     (property, ("fget", "fset", "fdel")),
     (slice, ("start", "stop", "step")),
     (functools.partial, ("func", "args", "keywords")),
+    (functools.singledispatchmethod, ("dispatcher", "func")),  # not what it has found before
     (super, ("__thisclass__", "__self__")),
     (np.vectorize, ("pyfunc", "otypes", "signature", "excluded")),
 ]
