@@ -355,10 +355,11 @@ class Compiled(Generic[P, R]):
                 self._begun = True
                 raise BegunError
             trace = self._record(call, state, signature, why)
-            if trace() is not None:
-                gc.collect()
-            if met := getattr(trace(), "met", False):
-                time.sleep(0.01)  # until another thread has raised its error
+            for pause in (0.0, 0.01, 0.1):  # another thread raises its error, or profiles this one
+                if trace() is not None:
+                    gc.collect()
+                    time.sleep(pause)
+            met = getattr(trace(), "met", False)
             if trace() is not None:
                 self._replays.pop()
                 if met:
