@@ -101,14 +101,14 @@ class Pattern:
         ]
         known = ops.reshape(ops.astype(values.detach(), wide) * weights[:, lines], (-1,))
         rows = (np.arange(count - first)[:, None] * size + places).ravel()
-        total, terms = (_put(x, rows, shape=(own.size,)) for x in (known, ops.abs(known)))
+        total, terms = (_scatter(x, rows, shape=(own.size,)) for x in (known, ops.abs(known)))
         limits = ops.finfo(min(directions.dtype, products.dtype, key=lambda d: d.itemsize))
         # The function may round more often than sums of its entries do, or cancel larger numbers.
         eps = float(limits.eps) ** 0.75
         sums = _beside(products, (np.bincount(rows, minlength=own.size) * eps).astype("float32"))
         near = (terms + float(limits.smallest_normal)) * sums
         right = (ops.abs(total - ops.reshape(own, (-1,))) <= near) & ops.isfinite(near)
-        return _put(as_declared(values, ~right), *at, shape=self.shape)
+        return _scatter(as_declared(values, ~right), *at, shape=self.shape)
 
 
 def _colours(lines: np.ndarray) -> np.ndarray:
@@ -130,7 +130,7 @@ def _beside(x: Tensor, values: np.ndarray) -> Tensor:
     return untracked(x.backend.from_numpy(values, x.backend.beside(bottom(x._array))))
 
 
-def _put(x: Tensor, *places: np.ndarray, shape: tuple[int, ...]) -> Tensor:
+def _scatter(x: Tensor, *places: np.ndarray, shape: tuple[int, ...]) -> Tensor:
     """An array of zeros, to which numbers are added at some places."""
     indices = [_beside(x, at) for at in places]
     return differentiable.scatter_add(x, *indices, key=(SLOT,) * len(shape), shape=shape)  # type: ignore[no-any-return]
