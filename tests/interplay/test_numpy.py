@@ -346,6 +346,12 @@ def test_scipy_s_ufuncs(backend):
         special.jv(1.0, wg.ones(3, requires_grad=True))
 
 
+def test_weighted_averages_keep_axes():
+    x, w = np.arange(6.0).reshape(2, 3), np.asarray([1.0, 3.0])
+    found = np.average(wg.asarray(x), axis=0, weights=wg.asarray(w), keepdims=True)
+    np.testing.assert_array_equal(found.numpy(), [[2.25, 3.25, 4.25]])
+
+
 def test_conversion_to_numpy_needs_detaching():
     x = wg.asarray(V, requires_grad=True)
     for call in (np.asarray, np.array, float_array):
