@@ -1,4 +1,4 @@
-"""Dtypes and shapes of reductions."""
+"""Dtypes and shapes of reductions and transforms."""
 
 from typing import Any
 
@@ -44,3 +44,10 @@ def test_norms_of_matrices_keep_axes_where_the_whole_is_a_matrix(room: Any) -> N
     assert room.linalg.norm(x, "fro", dim=(1, 2)).shape == (2,)
     with pytest.raises(NotImplementedError, match="has no keepdim"):
         room.linalg.norm(x, "fro", dim=(1, 2), keepdim=True)
+
+
+def test_transforms_of_two_axes_are_of_the_last_two(room: Any) -> None:
+    x = room.arange(12.0).reshape(2, 2, 3)
+    for name in ("fft2", "ifft2", "rfft2"):
+        found = getattr(room.fft, name)(x).tolist()
+        assert found == [getattr(room.fft, name)(each).tolist() for each in x], name
