@@ -110,3 +110,9 @@ def test_distances_and_points() -> None:
     assert points(unit, -1, 3) == [0, 0.5, 1]
     assert distance(EVERYWHERE, 1e300) == np.inf
     assert str(poles) == "all but 0 - 1 k"
+
+
+def test_entire_functions_are_smooth_in_the_plane() -> None:
+    for name in ("exp", "expm1", "sin", "cos", "sinh", "cosh", "square"):
+        assert PRIMITIVES[name].domain["x"].plane, name
+    assert not PRIMITIVES["log"].domain["x"].plane
