@@ -27,6 +27,7 @@ def alone():
 
 def test_rank_and_size() -> None:
     assert (wd.rank, wd.size) == (0, 1)
+    assert {"rank", "size", "all_reduce"} <= {*dir(wd)}
 
 
 def test_before_init() -> None:
