@@ -12,6 +12,7 @@ import scipy.interpolate
 import scipy.linalg
 import scipy.optimize
 import scipy.signal
+import scipy.special
 import scipy.stats
 
 import wengert as wg
@@ -660,3 +661,9 @@ def test_convolutions_along_an_axis_are_centred_along_others() -> None:
     expected = scipy.signal.fftconvolve(x, y, "same", axes=[1])
     assert found.shape == expected.shape
     np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_zeta_of_one_number_and_of_two() -> None:
+    for given in ((2.5,), (2.5, 1.5)):
+        found = special.zeta(*map(tensor, given)).item()
+        assert found == pytest.approx(scipy.special.zeta(*given), rel=1e-14)
