@@ -14,8 +14,8 @@ class LRScheduler:
     """The base of the schedules: after each epoch, or each batch, `step` sets the rates.
 
     A subclass defines ``lr_factor(step)``, by which the initial rates are multiplied, or PyTorch's
-    ``get_lr()``, which returns a rate for each group by ``last_epoch`` and ``base_lrs``. Schedules
-    of one optimiser multiply if all of them are factors; `SequentialLR` takes turns. A rate that no
+    ``get_lr()``, which returns a rate for each group by ``last_epoch`` and ``base_lrs``. Factors of
+    all schedules of one optimiser are multiplied; `SequentialLR` joins others. A rate that no
     schedule has set is never overwritten: `step` raises.
 
     Attributes
