@@ -51,7 +51,7 @@ def _follow(function: Function) -> Function:
 
 
 def unary_to_nary(transform: Function) -> Function:
-    """Let a transform of one argument take any function, and ``argnum``: one position or several."""
+    """Let a transform of one argument take any function, and ``argnum``: a position or several."""
 
     def operator(fun: Function, argnum: Any = 0, *options: Any, **named: Any) -> Any:
         places = argnum if isinstance(argnum, tuple | list) else [argnum]
