@@ -195,12 +195,12 @@ NARY |= {
 
 
 def isbox(x: Any) -> bool:
-    """Whether a derivative follows a value."""
+    """Whether a value is tracked, by the tape or a transform."""
     return isinstance(x, Tensor) and (is_lifted(x._array) or differentiates(x))
 
 
 def getval(x: Any) -> Any:
-    """The values of a Tensor as NumPy's array or scalar, which derivatives do not follow."""
+    """The values of a Tensor as NumPy's array or scalar, which are not tracked."""
     return host_values(x).copy()[()] if isinstance(x, Tensor) else x
 
 

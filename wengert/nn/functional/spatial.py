@@ -89,8 +89,8 @@ def pad(input: Any, pad: Sequence[int], mode: Mode = "constant", value: Any = No
         Where one is negative, elements are left out.
     mode : {"constant", "reflect", "replicate", "circular"}
         What is in the margins: a constant, the elements mirrored at the last one, the last one, or
-        those of the other end. ``"circular"`` repeats what negative widths leave, and the mirror
-        stands at the end of the whole axis.
+        those of the other end. With negative widths ``"circular"`` repeats what they leave, and the
+        others mirror or repeat the ends of the whole axis.
 
     Examples
     --------
