@@ -21,8 +21,8 @@ class LRScheduler:
     Attributes
     ----------
     base_lrs : tuple of float
-        The groups' initial rates, ``"initial_lr"``. Assigned, they are what this schedule, alone
-        from then on, sets the rates by.
+        The groups' initial rates, ``"initial_lr"``. Assigning them makes this the only
+        schedule of its optimiser, and its factors multiply them.
     last_epoch : int
         How many steps have been made.
 
