@@ -1,4 +1,4 @@
-"""``scipy.special``: the functions of `wengert.special`, and others by all that has a derivative.
+"""``scipy.special``: the functions of `wengert.special`, and others with their derivatives.
 
 The incomplete gamma and beta functions are integrals. In the logarithm of the variable, their
 integrands fall on both sides of one peak. So their derivatives by the parameters are integrals over
