@@ -115,8 +115,8 @@ def gradcheck(
         values. Its subclasses are `WrongGradientError`, `KinkError` (a kink, a jump, the edge of
         the domain) and `BadlyScaledError` (the differences do not settle).
     ValueError
-        If no input requires grad, one is not in double precision, or neither mode is to be checked
-        or not the one that another parameter needs.
+        If no input requires grad, one is not in double precision, neither mode is to be checked,
+        or a parameter needs the mode that is not.
 
     Examples
     --------

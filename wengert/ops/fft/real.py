@@ -157,8 +157,8 @@ def hfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward
 
     ``x`` is the first half of the signal. It is ``n`` times `irfft` of the conjugate, and has the
     adjoint of that. The result is real, of the precision of ``x``. Raises `TypeError` if ``x`` is
-    not floating; `ValueError` if ``n`` is less than 1, there is no such norm, or an axis is out of
-    bounds. ``n`` is that of `irfft`. Array API standard.
+    neither floating nor complex; `ValueError` if ``n`` is less than 1, there is no such norm, or an
+    axis is out of bounds. ``n`` is that of `irfft`. Array API standard.
 
     Examples
     --------
