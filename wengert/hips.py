@@ -51,7 +51,7 @@ def _follow(function: Function) -> Function:
 
 
 def unary_to_nary(transform: Function) -> Function:
-    """A transform of functions of one argument, of one or several arguments of any function."""
+    """Let a transform of one argument take any function, and ``argnum``: a position or several."""
 
     def operator(fun: Function, argnum: Any = 0, *options: Any, **named: Any) -> Any:
         places = argnum if isinstance(argnum, tuple | list) else [argnum]
@@ -195,12 +195,12 @@ NARY |= {
 
 
 def isbox(x: Any) -> bool:
-    """Whether a derivative follows a value."""
+    """Whether a value is tracked, by the tape or a transform."""
     return isinstance(x, Tensor) and (is_lifted(x._array) or differentiates(x))
 
 
 def getval(x: Any) -> Any:
-    """The values of a Tensor as NumPy's array or scalar, which derivatives do not follow."""
+    """The values of a Tensor as NumPy's array or scalar, which are not tracked."""
     return host_values(x).copy()[()] if isinstance(x, Tensor) else x
 
 

@@ -150,12 +150,12 @@ def jacobian(
     -----
     The function is called once and recorded, and a sweep gives the rows. If the results have more
     elements than the differentiated arguments, and are more than a hundred or in more than two
-    leaves, the function is called again, with tangents, as `jacfwd` does. So it is for ``sparsity``
-    without ``has_aux``, if columns of fewer colours serve. The Jacobian is then that of the second
-    call, if the function draws random numbers. Rows are computed all the same in four cases: an
-    argument is complex and a result real; cotangents pass hooks; the derivative is on the tape
-    outside; the second call fails, as for an operation without a forward derivative, or for a
-    change in place of Tensors outside.
+    leaves, the function is called again, with tangents, as `jacfwd` does. So it is with
+    ``sparsity`` and without ``has_aux``, if there are fewer groups of columns than of rows. The
+    Jacobian is then that of the second call, if the function draws random numbers. Rows are
+    computed all the same in four cases: an argument is complex and a result real; cotangents pass
+    hooks; the derivative is on the tape outside; the second call fails, as for an operation without
+    a forward derivative, or for a change in place of Tensors outside.
 
     Examples
     --------

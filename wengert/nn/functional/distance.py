@@ -20,8 +20,8 @@ from wengert.tape.tensor import Tensor, wrap
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
     r"""Cosine of the angle between vectors, :math:`x_1 \cdot x_2 / (\|x_1\| \|x_2\|)`.
 
-    Vectors lie along an axis of the shape to which both broadcast. Norms below ``eps`` are taken
-    for it, also in the derivative; in PyTorch the derivative is that of the norm there.
+    Vectors lie along an axis of the shape to which both broadcast. Norms below ``eps`` are
+    replaced by it, also in the derivative, where PyTorch takes the derivative of the norm.
     PyTorch: ``torch.nn.functional.cosine_similarity``.
 
     Examples
