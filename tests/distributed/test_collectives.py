@@ -14,7 +14,7 @@ from tests.distributed.launching import environment, run
 from wengert import nn
 from wengert.backends import Backend
 from wengert.compiler import messages
-from wengert.distributed import launch
+from wengert.distributed import carriers, launch
 
 
 @pytest.fixture(autouse=True)
@@ -279,3 +279,11 @@ def test_an_error_is_told_by_the_users_hook_and_ends_all(monkeypatch, capsys) ->
     sys.excepthook(ValueError, error, None)
     assert seen == [(ValueError, error, None), "end"]
     assert capsys.readouterr().err == "rank 1 of 2 ends all: ValueError: no\n"
+
+
+def test_texts_of_all_processes_are_by_rank() -> None:
+    def run(name: str, given: Any, root: int) -> Any:
+        other = given if name == "largest" else np.frombuffer(b'"b"    ', np.uint8)
+        return np.maximum(given, other) if name == "largest" else np.concatenate([given, other])
+
+    assert carriers.texts_of(run, 2, "first") == ["first", "b"]

@@ -28,6 +28,7 @@ class Bare(nn.Module):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda: nn.Linea, "did you mean 'Linear'?"),
         (lambda: nn.Sequential(wg.tanh), "tanh is a function"),
         (lambda: nn.Sequential(wg.tanh), "write nn.Tanh()"),
         (lambda: nn.Sequential(nn.functional.log_softmax), "write nn.LogSoftmax()"),
@@ -143,7 +144,7 @@ class Bare(nn.Module):
     ],
 )
 def test_what_to_do_is_said(call: Any, message: str) -> None:
-    errors = (TypeError, ValueError, RuntimeError, NotImplementedError, KeyError)
+    errors = (TypeError, ValueError, RuntimeError, NotImplementedError, LookupError, AttributeError)
     with pytest.raises(errors, match=re.escape(message)):
         call()
 
