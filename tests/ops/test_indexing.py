@@ -143,15 +143,6 @@ def test_a_tensor_of_another_backend_is_no_index() -> None:
         x[rows]
 
 
-def test_many_repetitions_lose_no_precision(backend: Backend) -> None:
-    count = 100 if backend.name == "dask" else 1000  # where each is a task
-    x = wg.asarray(np.zeros(3, np.float32))
-    x.requires_grad = True
-    wg.sum(x[np.arange(3 * count) % 3]).backward()
-    assert x.grad.tolist() == [count] * 3
-    assert x.grad.dtype is wg.float32
-
-
 # -- random keys ---------------------------------------------------------------------------------
 
 #: Lengths along the axes, so that an index of one axis rarely fits another.

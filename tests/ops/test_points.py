@@ -110,11 +110,6 @@ def test_compositions_at_hard_points(name) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_names_tell_rows_apart() -> None:
-    names = [row.name for row in [*ROWS, *LINES, *COMPLEX_ROWS, *COMPLEX_LINES] if not row.cut]
-    assert len(names) == len(set(names))
-
-
 def is_judged_elsewhere(name):
     """Whether a function is exact, gives no derivative, or is a sum or another name of others."""
     primitive = PRIMITIVES.get(name)

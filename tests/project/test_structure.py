@@ -92,46 +92,15 @@ MIRRORS = [
 ]
 
 #: Irregular participles, which name no function, as those that end in "ed".
-PARTICIPLES = [
-    "begun",
-    "built",
-    "chosen",
-    "done",
-    "drawn",
-    "found",
-    "given",
-    "held",
-    "kept",
-    "left",
-    "lost",
-    "made",
-    "met",
-    "seen",
-    "shown",
-    "taken",
-    "told",
-    "written",
-]
+PARTICIPLES = """
+begun built chosen done drawn found given held kept left lost made met seen shown taken told
+written
+""".split()  # noqa: SIM905
 #: Functions of such names: of the standard, of users, events, and what only ends so.
-NAMED = [
-    "assigned",
-    "bent",
-    "computed",
-    "done",
-    "feed",
-    "left",
-    "lost",
-    "operated",
-    "replaced",
-    "reseed",
-    "searchsorted",
-    "seed",
-    "seeded",
-    "standardised",
-    "strided",
-    "tracked",
-    "untracked",
-]
+NAMED = """
+assigned bent computed done feed left lost operated replaced reseed searchsorted seed seeded
+standardised strided tracked untracked
+""".split()  # noqa: SIM905
 
 
 def modules() -> dict[str, Path]:

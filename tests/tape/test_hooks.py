@@ -6,17 +6,13 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from tests.func.operations import operation
+from tests.func.operations import leaf, operation
 from wengert.autograd import graph
 from wengert.tape.hooks import eager
 from wengert.tape.observers import observing
 from wengert.testing import gradcheck
 
 pytestmark = pytest.mark.usefixtures("backend")
-
-
-def leaf(*values):
-    return wg.tensor(list(values), dtype=wg.float64, requires_grad=True)
 
 
 def values(tensor):

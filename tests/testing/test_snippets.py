@@ -9,16 +9,6 @@ from wengert.testing import Argument, WrongGradientError, check_gradients
 from wengert.testing.snippets import function_code, value_code
 
 
-@pytest.mark.slow
-def test_code_of_a_counterexample_runs():
-    with pytest.raises(WrongGradientError) as caught:
-        check_gradients(doubled, Argument(("n",), domain=(1, 2)), min_side=1, **NUMPY)
-    code = str(caught.value).partition("To see it again:\n\n")[2]
-    assert f"from {doubled.__module__} import doubled" in code
-    with pytest.raises(WrongGradientError, match="is wrong: d result 0"):
-        exec("\n".join(line.strip() for line in code.splitlines()), {})
-
-
 def test_values_as_code():
     for value in VALUES:
         assert repr(eval(value_code(value), {"wg": wg, "np": np})) == repr(value)
