@@ -248,7 +248,7 @@ def defvjp(fun: Any, *vjpmakers: Any, argnums: Any = None) -> None:
 
 
 def flatten(value: Any) -> Any:
-    """A vector of all numbers of a tree, dicts by their keys in order, and the way back."""
+    """Return the numbers of a tree as a vector, and the function from vectors back to trees."""
     leaves, structure = tree_flatten(value)
     shapes = [np.shape(leaf) for leaf in leaves]
     cuts = np.cumsum([math.prod(shape) for shape in shapes], dtype=int)[:-1].tolist()
@@ -257,7 +257,7 @@ def flatten(value: Any) -> Any:
 
 
 def flatten_func(func: Function, example: Any) -> Any:
-    """A function of vectors for one of trees, the way to trees, and the example's vector."""
+    """Return the function, taking and giving vectors; what makes trees; the example as a vector."""
     vector, unflatten = flatten(example)
     return lambda x, *args: flatten(func(unflatten(x), *args))[0], unflatten, vector
 

@@ -138,13 +138,13 @@ def jacobian(
     Parameters
     ----------
     sparsity : array or SciPy sparse matrix, optional
-        Where the Jacobian may differ from zero, of results' by arguments' elements, of one real
-        array each; without ``chunk_size``. Columns that share no row are computed together, or
-        rows that share no column, whichever are fewer. The result is dense. Each call is checked by
-        products with vectors: `ValueError` if entries elsewhere exceed the precision to the power
-        3/4 in their row or column, or any are inf or nan. Derivatives of the result are not
-        checked: for these the pattern has to hold around the point. Programs compiled by JAX can't
-        raise, and give nan.
+        Where the Jacobian may differ from zero: a row for each element of the result, a column for
+        each of the argument, both real arrays; without ``chunk_size``. Columns that share no row
+        are computed together, or rows that share no column, whichever are fewer. The result is
+        dense. Each call is checked by products with vectors: `ValueError` if entries elsewhere
+        exceed the precision to the power 3/4 in their row or column, or any are inf or nan. For
+        derivatives of the result, unchecked, the pattern has to hold around the point. Programs
+        compiled by JAX can't raise, and give nan.
 
     Notes
     -----

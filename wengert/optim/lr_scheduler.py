@@ -37,7 +37,7 @@ Function = Callable[[Any], float]
 class LambdaLR(Schedule):
     r"""The initial rate times a function of the step: :math:`\gamma_t = \gamma_0 f(t)`.
 
-    :math:`f` is ``lr_lambda``, or one of a list for each group. The state has nothing of it.
+    :math:`f` is ``lr_lambda``, or one of a list for each group. It is not saved in the state.
     """
 
     lr_lambda: Function | list[Function]
@@ -190,9 +190,9 @@ class OneCycleLR(Schedule, Refusing):
 
     The largest rate ``max_lr`` may be a list for the groups. There are ``total_steps``, or
     ``epochs`` times ``steps_per_epoch``; the rate grows in the part ``pct_start`` of them. The
-    largest rate is ``div_factor`` times the first one, which becomes ``"initial_lr"``, and that
-    ``final_div_factor`` times the last. With ``cycle_momentum`` the momentum, or :math:`\beta_1`,
-    goes the opposite way.
+    first rate, which becomes ``"initial_lr"``, is the largest divided by ``div_factor``; the last
+    is the first divided by ``final_div_factor``. With ``cycle_momentum`` the momentum, or
+    :math:`\beta_1`, goes the opposite way.
     """
 
     max_lr: float | list[float]
@@ -261,7 +261,7 @@ class OneCycleLR(Schedule, Refusing):
 
 @dataclass(repr=False, eq=False)
 class SequentialLR(Schedule):
-    """One schedule after the other; the own step of each but the first is 0 at its milestone.
+    """One schedule after the other; each but the first counts its steps from its milestone.
 
     Examples
     --------

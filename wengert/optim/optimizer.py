@@ -124,7 +124,7 @@ class Optimizer(Refusing):
     def check(self, group: Group) -> None:
         """Raise `ValueError` for hyper-parameters that make no sense: those outside `ranges`.
 
-        A schedule may end a rounding below 0, so its first rate is looked at.
+        Of a scheduled rate the first value is checked: the last may be a rounding below 0.
         """
         for name, allowed in self.ranges.items():
             scheduled = name == "lr" and "initial_lr" in group
