@@ -204,7 +204,8 @@ class State:
         self.facts: list[tuple[str, Any]] = []
         #: What is at places: plain values, and objects.
         self.held: list[tuple[Place, Any]] = []
-        #: Containers, with their length, or where the order matters their keys; and their names.
+        #: Containers, with their length, or where the order matters their keys, and their names. A
+        #: list is of names of attributes.
         self.sizes: list[tuple[Any, Any, str]] = []
         #: The dicts in which optimisers begin to keep something, and whether one keeps nothing yet.
         self.growing: set[int] = set()

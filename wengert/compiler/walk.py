@@ -69,6 +69,8 @@ _COUNTED = _BY_NAME | _MAKING | {"errstate", "seterr"}
 _READERS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 #: Types of functions, classes and descriptors.
 _NAMED = {type, types.FunctionType, *_READERS, *map(type, (len, str.__len__, "".__len__, str.join))}
+#: Attributes of optimizers that no step reads; schedules hold the same lists.
+_OF_SCHEDULES = frozenset({"defaults", "_factors", "_rates"})
 #: Attributes of modules that Wengert reads.
 _OF_MODULES = frozenset({"training", "_buffers", "_hooks"})
 #: The attributes of objects which lead on to the rest of what they are.
@@ -382,7 +384,7 @@ class _Walk:
         self.fact(name, (Identity(type(x)), Exact(tuple(keys)) if by_name else len(keys)))
         # A defaultdict makes items that are asked for.
         ordered = not numeric or type(x) is defaultdict
-        self.state.sizes.append((x, keys if ordered else len(keys), name))
+        self.state.sizes.append((x, tuple(keys) if ordered else len(keys), name))
         outer = id(x) in self.state.growing and self.shared is None
         self.shared = {} if outer else self.shared
         for key in keys:
@@ -486,7 +488,10 @@ class _Walk:
                 read = module and (key in _OF_MODULES or isinstance(part, Tensor | Module))
                 if not (read or whole or key in self.names) or key == PROGRAMS:
                     continue
-                if not optimizer or key != "defaults":
+                if module and key == "_buffers":  # which is replaced, and never changed
+                    self.fact(f"{name}.{key}", Exact(tuple(part.items())))
+                    self.state.held.append((Place(space, key, f"{name}.{key}"), part))
+                elif not optimizer or key not in _OF_SCHEDULES:
                     called = name if optimizer and key == "param_groups" else f"{name}.{key}"
                     self.visit_at(space, key, called, numeric=numeric)
             ordered = mine or kind.__module__ == "wengert.nn.containers"
