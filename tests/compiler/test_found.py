@@ -124,6 +124,12 @@ another dict of a layer
 one attribute for another | Plain(other=1) | x * o.k | swapped(o, 'k', 3.0)
 one attribute of a class for another
     | type('Made', (Plain,), {'other': 1})() | x * o.k | swapped(type(o), 'k', 3.0)
+a buffer that the state_dict has no longer
+    | with_buffer(wg.nn.Identity()) | x * len(o.state_dict())
+    | o.register_buffer('b', o.b, persistent=False)
+    > def with_buffer(module):
+    >     module.register_buffer("b", X)
+    >     return module
 another class
     | wg.nn.Identity() | o(x)
     | o.__class__ = type('Made', (wg.nn.Identity,), {'forward': lambda self, x: x * 2})

@@ -276,6 +276,14 @@ def test_python_runs_in_every_step() -> None:
     agree(wg.compile(counts, check=0), counts, arguments(), 1, 0.0)
 
 
+def test_numbers_of_steps_stay_outside_the_loop() -> None:
+    def function(h: Any, x: Any, k: float) -> Any:
+        h = h * (k * 2)
+        return wg.scan(lambda h, x: (h * (k * 2) + x * (k + 1), None), h, x)[0] * (k + 1)
+
+    agree(wg.compile(function, check=0), function, (*arguments()[1:], 0.5), 1)
+
+
 def hooked_after(w: Any, h: Any, x: Any) -> Any:
     """The last state and the last result are one, so that a hook gets both cotangents."""
 
