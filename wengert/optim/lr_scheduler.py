@@ -14,20 +14,10 @@ from wengert.ops.hints import Refusing, list_public
 from wengert.optim.scheduler import LRScheduler, ReduceLROnPlateau, Schedule, spread_over_groups
 
 __all__ = [
-    "ConstantLR",
-    "CosineAnnealingLR",
-    "CosineAnnealingWarmRestarts",
-    "ExponentialLR",
-    "LRScheduler",
-    "LambdaLR",
-    "LinearLR",
-    "MultiStepLR",
-    "OneCycleLR",
-    "PolynomialLR",
-    "ReduceLROnPlateau",
-    "SequentialLR",
-    "StepLR",
-]
+    "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "ExponentialLR",
+    "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "OneCycleLR",
+    "ReduceLROnPlateau", "SequentialLR", "StepLR",
+]  # fmt: skip
 
 list_public(__name__)
 Function = Callable[[Any], float]
@@ -114,22 +104,6 @@ class ExponentialLR(Schedule):
 
     def lr_factor(self, step: Any) -> Any:
         return self.gamma**step
-
-
-@dataclass(repr=False, eq=False)
-class PolynomialLR(Schedule):
-    r"""A power of a line down to zero: :math:`\gamma_t = \gamma_0 (1 - \min(t, n) / n)^q`.
-
-    Here :math:`n` is ``total_iters`` and :math:`q` ``power``.
-    """
-
-    total_iters: int = 5
-    power: float = 1.0
-
-    _positive = ("total_iters",)
-
-    def lr_factor(self, step: Any) -> Any:
-        return (1 - min(step, self.total_iters) / self.total_iters) ** self.power
 
 
 def _cosine_factor(part: Any) -> Any:
