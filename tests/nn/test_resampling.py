@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import wengert as wg
 from tests.nn.test_functional import RNG
 from tests.nn.twins import check_twins, values
+from wengert import nn
 from wengert.nn import functional as F
 
 
@@ -84,6 +85,11 @@ def test_means_of_neighbours(backend: Any) -> None:
     np.testing.assert_array_equal(values(same), values(line))
     kept = F.interpolate(line, scale_factor=1.3, mode="linear")
     np.testing.assert_array_equal(values(kept), values(line))
+
+
+def test_a_scale_is_kept_in_floats() -> None:
+    layer = nn.Upsample(scale_factor=(2, 1.5), mode="bilinear")
+    assert repr(layer) == "Upsample(scale_factor=(2.0, 1.5), mode='bilinear')"
 
 
 def test_shuffled_channels(backend: Any) -> None:
