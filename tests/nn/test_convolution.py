@@ -181,3 +181,23 @@ def test_margins_are_pytorchs() -> None:
         if row[0] and (row[1] == "constant" or len(row[0]) == 4):
             ours, theirs = (lambda x, f=f: f(x, *row) for f in (F.pad, torch.nn.functional.pad))  # noqa: B023
             check_twins(ours, theirs, [RNG.normal(size=(2, 3, 4, 5))], 1)
+
+
+# -- modules ---------------------------------------------------------------------------------------
+
+
+def test_modules_without_pytorch(backend: Any) -> None:
+    x = wg.asarray(RNG.normal(size=(1, 2, 4, 4)), dtype=wg.float32)
+    layer = nn.Conv2d(2, 4, 3, padding=1, groups=2)
+    expected = F.conv2d(x, layer.weight, layer.bias, padding=1, groups=2)
+    np.testing.assert_array_equal(values(layer(x)), values(expected))
+    assert (
+        repr(layer) == "Conv2d(2, 4, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1), groups=2)"
+    )
+    back = nn.ConvTranspose2d(2, 3, 3, stride=2, padding=1, output_padding=(1, 0))
+    longer = F.conv_transpose2d(x, back.weight, back.bias, 2, 1, (1, 0))
+    np.testing.assert_array_equal(values(back(x)), values(longer))
+    assert nn.Conv1d(4, 3, 2)(x[0]).shape == (2, 3, 3)
+    assert nn.ConvTranspose1d(4, 3, 2)(x[0]).shape == (2, 3, 5)
+    turned = nn.ReflectionPad2d((1, 0, 2, 0))(x)
+    np.testing.assert_array_equal(values(turned), values(F.pad(x, (1, 0, 2, 0), "reflect")))

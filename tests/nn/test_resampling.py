@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import wengert as wg
 from tests.nn.test_functional import RNG
 from tests.nn.twins import check_twins, values
+from wengert import nn
 from wengert.nn import functional as F
 
 
@@ -86,14 +87,19 @@ def test_means_of_neighbours(backend: Any) -> None:
     np.testing.assert_array_equal(values(kept), values(line))
 
 
+def test_a_scale_is_kept_in_floats() -> None:
+    layer = nn.Upsample(scale_factor=(2, 1.5), mode="bilinear")
+    assert repr(layer) == "Upsample(scale_factor=(2.0, 1.5), mode='bilinear')"
+
+
 def test_shuffled_channels(backend: Any) -> None:
-    x = np.arange(2 * 8 * 2 * 3.0).reshape(2, 8, 2, 3)
-    found = F.pixel_shuffle(wg.asarray(x), 2)
-    for c, i, j, a, b in np.ndindex(2, 2, 3, 2, 2):
+    x = np.arange(2 * 18 * 2 * 3.0).reshape(2, 18, 2, 3)
+    found = F.pixel_shuffle(wg.asarray(x), 3)
+    for c, i, j, a, b in np.ndindex(2, 2, 3, 3, 3):
         np.testing.assert_array_equal(
-            values(found)[:, c, 2 * i + a, 2 * j + b], x[:, 4 * c + 2 * a + b, i, j]
+            values(found)[:, c, 3 * i + a, 3 * j + b], x[:, 9 * c + 3 * a + b, i, j]
         )
-    np.testing.assert_array_equal(values(F.pixel_shuffle(wg.asarray(x[0]), 2)), values(found)[0])
+    np.testing.assert_array_equal(values(F.pixel_shuffle(wg.asarray(x[0]), 3)), values(found)[0])
 
 
 @pytest.mark.parametrize(

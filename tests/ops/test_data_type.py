@@ -6,7 +6,7 @@ import array_api_strict
 import pytest
 
 import wengert as wg
-from wengert.backends import DTYPES
+from wengert.backends import DTYPES, Backend
 
 STANDARD = [name for name, d in DTYPES.items() if name == d.host != "float16"]
 
@@ -23,3 +23,7 @@ def test_promotion_is_the_standards(a: str, b: str) -> None:
     assert wg.result_type(getattr(wg, b), getattr(wg, a)) == expected
     assert wg.can_cast(getattr(wg, a), getattr(wg, b)) == array_api_strict.can_cast(one, two)
     assert wg.can_cast(getattr(wg, b), getattr(wg, a)) == array_api_strict.can_cast(two, one)
+
+
+def test_complex_numbers_are_true_unless_they_are_zero(backend: Backend) -> None:
+    assert wg.astype(wg.tensor([0j, 1j]), wg.bool).tolist() == [False, True]

@@ -74,10 +74,6 @@ def exponentials() -> list[Row]:
 # -- losses --------------------------------------------------------------------------------------
 
 
-def _none(f: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    return lambda *a: f(*a, reduction="none", **options)
-
-
 def _two(near: Callable[[Jet], Jet], far: Callable[[Jet], Jet], width: float) -> Any:
     return lambda x: near(x) if abs(x.c[0]) < width else far(x)
 
