@@ -304,6 +304,43 @@ def test_schedules_of_other_initial_rates_are_not_joined() -> None:
     assert lr_scheduler.SequentialLR(optimiser, [first, cycle], [3]).rates(1) == [0.45, 0.225]
 
 
+#: Rates of a first rate of 1 at steps, by hand.
+RATES: list[tuple[str, dict[str, Any], dict[int, float]]] = [
+    ("StepLR", {"step_size": 3}, {2: 1, 3: 0.1, 6: 0.01}),
+    ("MultiStepLR", {"milestones": [2, 5], "gamma": 0.5}, {1: 1, 2: 0.5, 5: 0.25}),
+    ("ExponentialLR", {"gamma": 0.5}, {0: 1, 3: 0.125}),
+    ("ConstantLR", {"factor": 0.25, "total_iters": 3}, {0: 0.25, 2: 0.25, 3: 1}),
+    ("LinearLR", {"start_factor": 0.5, "total_iters": 4}, {0: 0.5, 2: 0.75, 4: 1, 9: 1}),
+    ("PolynomialLR", {"total_iters": 4, "power": 2}, {0: 1, 2: 0.25, 4: 0, 9: 0}),
+    ("CosineAnnealingLR", {"T_max": 4, "eta_min": 0.2}, {0: 1, 2: 0.6, 4: 0.2, 6: 0.6, 8: 1}),
+    ("CosineAnnealingWarmRestarts", {"T_0": 2, "T_mult": 2}, {0: 1, 1: 0.5, 2: 1, 4: 0.5, 6: 1}),
+    (
+        "OneCycleLR",
+        {"max_lr": 2, "total_steps": 11, "pct_start": 5 / 11, "div_factor": 4},
+        {0: 0.5, 2: 1.25, 4: 2, 7: (2 + 5e-5) / 2, 10: 5e-5},
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "rates"), RATES)
+def test_rates_at_steps_are_those_by_hand(
+    name: str, options: dict[str, Any], rates: dict[int, float]
+) -> None:
+    scheduler = getattr(lr_scheduler, name)(
+        optim.SGD([nn.Parameter(wg.ones(1))], 1.0, momentum=0.9), **options
+    )
+    found = {step: scheduler.rates(step)[0] for step in rates}
+    assert found == pytest.approx(rates, rel=1e-12, abs=1e-15)
+
+
+@pytest.mark.parametrize(("name", "options"), CASES, ids=IDS)
+def test_two_schedules_are_two_objects(name: str, options: dict[str, Any]) -> None:
+    """Those that are dataclasses would be equal by their options, and show all parameters."""
+    one, two = (getattr(lr_scheduler, name)(ours(), **options) for _ in range(2))
+    assert one != two and len({one, two}) == 2
+    assert repr(one) == object.__repr__(one)
+
+
 def test_no_momentum_to_cycle() -> None:
     optimiser = optim.Adagrad([nn.Parameter(wg.ones(2))])
     with pytest.raises(ValueError, match="momentum or beta1"):
