@@ -20,16 +20,7 @@ from wengert.compiler.emission.spelling import Names, Speller, conditions
 from wengert.compiler.owners import class_of_user
 from wengert.compiler.passes.flatten import LARGEST
 from wengert.compiler.passes.inplace import ALONE, CHANGED
-from wengert.compiler.state import (
-    Exact,
-    Identity,
-    Missing,
-    Place,
-    State,
-    is_plain,
-    leads_on,
-    same,
-)
+from wengert.compiler.state import Exact, Identity, Missing, Place, State, is_plain, leads_on, same
 from wengert.ops.data_type import get_default_dtype
 from wengert.tape.grad_mode import recording
 from wengert.tape.hooks import has_hooks

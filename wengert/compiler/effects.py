@@ -19,12 +19,7 @@ from wengert.tape.tensor import Tensor
 if TYPE_CHECKING:
     from wengert.compiler.recording import Call
 
-__all__ = [
-    "check_arguments",
-    "check_found",
-    "check_memory",
-    "effects_of",
-]
+__all__ = ["check_arguments", "check_found", "check_memory", "effects_of"]
 
 
 def effects_of(call: "Call") -> list[Effect]:

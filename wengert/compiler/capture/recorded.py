@@ -9,14 +9,7 @@ from wengert.func.trees import TreeDef
 from wengert.tape.node import AccumulateGrad, Node, Output
 from wengert.tape.sweep import ancestors
 
-__all__ = [
-    "Arithmetic",
-    "Effect",
-    "Recording",
-    "Ref",
-    "Swept",
-    "swept",
-]
+__all__ = ["Arithmetic", "Effect", "Recording", "Ref", "Swept", "swept"]
 
 
 class Ref(NamedTuple):
