@@ -203,10 +203,8 @@ class Binding:
         known |= {id(at.tensor): f"t{i}" for i, at in enumerate(state.tensors)}
         raws = {id(place.get()): self._at(place) for place in state.arrays}
         count, kinds = len(raws), self._signature["an argument"]
-        gradients, of_tensors = (
-            self._signature["a gradient"],
-            self._signature["a Tensor of the state"],
-        )
+        gradients = self._signature["a gradient"]
+        of_tensors = self._signature["a Tensor of the state"]
         others = [(f"t{i}", kind[:5]) for i, kind in enumerate(of_tensors)]
         self._kinds = [*gradients[: len(state.tensors)]]  # of gradients
         rest = gradients[len(state.tensors) :]

@@ -48,12 +48,12 @@ class Effect(NamedTuple):
 
 
 class Arithmetic(NamedTuple):
-    """A program of Python numbers alone, for comparisons and counters."""
+    """A program of comparisons of Python numbers."""
 
     #: The sources of its inputs.
     refs: tuple[Ref, ...]
     program: Program
-    #: For each output the required outcome, or the main program's output that it computes.
+    #: For each output the required outcome.
     gives: tuple[Any, ...]
 
 
