@@ -392,26 +392,26 @@ def test_a_users_file_with_the_name_of_a_package_is_the_users(
 #: What can't be seen into, or not be repeated: the same, and what the error says.
 UNSEEN = rows(
     """
-an iterator | iter([2.0]) | x * next(o) | o is a list_iterator
+an iterator | iter([2.0]) | x * next(o) | 'o' is a list_iterator
 an array of a frozen distribution
     | stats().multivariate_normal(np.zeros(3), np.eye(3)) | o.logpdf(x) | write wg.asarray
-an error | ValueError(2.0) | x * o.args[0] | o is a ValueError
-a generator | (k for k in [2.0]) | x * next(o) | o is a generator
-a masked array | np.ma.ones(3) | o.sum() * x | o is a MaskedArray
-a record | np.zeros(1, 'f8,f8')[0] | x * o[0] | o is a void
+an error | ValueError(2.0) | x * o.args[0] | 'o' is a ValueError
+a generator | (k for k in [2.0]) | x * next(o) | 'o' is a generator
+a masked array | np.ma.ones(3) | o.sum() * x | 'o' is a MaskedArray
+a record | np.zeros(1, 'f8,f8')[0] | x * o[0] | 'o' is a void
 a sparse matrix
     | pytest.importorskip('scipy.sparse').eye_array(3).tocsr() | x * o.sum() | a raw array
 an array of objects | np.array([2.0], object) | x * o[0] | of object
-a part of a thread | with_k(threading.local()) | x * o.k | o is a _local
-a context | ContextVar('k', default=2.0) | x * o.get() | o is a Context
-an array of Python's | bytearray(b'2') | x * o[0] | o is a bytearray
-a structure of C | Structure(2.0) | x * o.k | o is a Structure
+a part of a thread | with_k(threading.local()) | x * o.k | 'o' is a _local
+a context | ContextVar('k', default=2.0) | x * o.get() | 'o' is a Context
+an array of Python's | bytearray(b'2') | x * o[0] | 'o' is a bytearray
+a structure of C | Structure(2.0) | x * o.k | 'o' is a Structure
     > class Structure(ctypes.Structure):
     >     _fields_ = [("k", ctypes.c_double)]
 a weak reference | weakref.ref(Plain) | x * o().k | pass what it needs
-a reader of attributes | operator.attrgetter('k') | x * o(Plain) | o is a attrgetter
+a reader of attributes | operator.attrgetter('k') | x * o(Plain) | 'o' is a attrgetter
 a cached function | functools.lru_cache(lambda: SCALE) | x * o() | pass what it needs
-a function of objects | np.frompyfunc(lambda t: t * SCALE, 1, 1) | x * o(1.0) | o is a ufunc
+a function of objects | np.frompyfunc(lambda t: t * SCALE, 1, 1) | x * o(1.0) | 'o' is a ufunc
 a view of a dict | {'k': 2.0}.values() | x * sum(o) | pass what
 bits of a generator | np.random.PCG64(0) | x * float(o.random_raw() % 7) | draws from o
 errors of NumPy by a name that is held | np.errstate | o(all='raise') and x / 2 | put np.errstate
@@ -422,6 +422,7 @@ errors of NumPy | 0.0 | raising(x, o) | put np.errstate around the call
 a hook
     | wg.ones(3, requires_grad=True) | o.register_hook(lambda g: g * 2)
     | registers a hook on a Tensor
+an attribute that it sets | Plain() | with_k(o) and x | sets the attribute o.k
 JSON | 2.0 | x * float(json.dumps(o)) | static_argnames
 """
 )
@@ -587,4 +588,4 @@ def test_an_option_is_switched_on_midway(name: str, option: Any, check: int | No
     found, f = run(True)
     assert all(map(same_bits, found, run(False)[0]))
     assert f.report.recordings == 2
-    assert "begins what an optimizer keeps ran as it is" in str(f.report)
+    assert "ran as it is, in which an optimizer made its state" in str(f.report)

@@ -99,7 +99,7 @@ augmentation by a generator of NumPy's
     rng = np.random.default_rng(0)
     step: train(x + wg.asarray(rng.normal(size=5).astype(np.float32)), y)
 iterator of batches
-    says: batches is a cycle, .*pass what
+    says: 'batches' is a cycle, .*pass what
     batches = itertools.cycle([1.0, 2.0])
     step: train(x * next(batches), y)
 NumPy buffer filled inside

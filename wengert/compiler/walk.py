@@ -460,7 +460,7 @@ class _Walk:
         walked, opaque, _ = traits_of(kind)
         if opaque or (kind is np.ufunc and x.__name__.endswith(" (vectorized)")):
             raise TraceError(
-                f"{name} is a {kind.__name__}, into which a compiled function can't look; pass "
+                f"{name!r} is a {kind.__name__}, into which a compiled function can't look; pass "
                 "what it needs of it as an argument"
             )
         if not walked:
