@@ -288,6 +288,41 @@ def test_bad_input(make: Any, error: type[Exception], match: str) -> None:
         make(wg.asarray(X), wg.asarray(LABELS))
 
 
+#: Losses, what they are of, and what the mean is taken of: the number of elements, or of weights.
+REDUCED: list[tuple[str, list[np.ndarray], dict[str, Any], float]] = [
+    ("cross_entropy", [X, LABELS], {}, 4),
+    ("cross_entropy", [X, LABELS], {"label_smoothing": 0.25}, 4),
+    ("cross_entropy", [X, LABELS], {"weight": W}, W[LABELS].sum()),
+    ("cross_entropy", [X, LABELS], {"ignore_index": 2}, 2),
+    ("cross_entropy", [X, P], {}, 4),
+    ("cross_entropy", [X, P], {"weight": W, "label_smoothing": 0.25}, 4),
+    ("nll_loss", [X, LABELS], {}, 4),
+    ("nll_loss", [X, LABELS], {"weight": W}, W[LABELS].sum()),
+    ("nll_loss", [X, LABELS], {"weight": W, "ignore_index": 0}, W[LABELS[1:]].sum()),
+    ("binary_cross_entropy", [P, T], {}, 12),
+    ("binary_cross_entropy", [P, T], {"weight": T}, 12),
+    ("binary_cross_entropy_with_logits", [X, T], {}, 12),
+    ("binary_cross_entropy_with_logits", [X, T], {"weight": T, "pos_weight": W}, 12),
+]
+
+
+@pytest.mark.parametrize(("name", "inputs", "options", "count"), REDUCED)
+def test_reductions(
+    name: str, inputs: list[np.ndarray], options: dict[str, Any], count: float
+) -> None:
+    """The sum is that of the elements, and the mean is the sum divided."""
+    given = {key: wg.asarray(x) if isinstance(x, np.ndarray) else x for key, x in options.items()}
+
+    def loss(**reduction: str) -> np.ndarray:
+        return values(getattr(F, name)(*map(wg.asarray, inputs), **given, **reduction))
+
+    elements = loss(reduction="none")
+    assert elements.ndim
+    np.testing.assert_allclose(loss(reduction="sum"), elements.sum(), rtol=1e-12)
+    np.testing.assert_allclose(loss(reduction="mean"), elements.sum() / count, rtol=1e-12)
+    np.testing.assert_allclose(loss(), elements.sum() / count, rtol=1e-12)
+
+
 def test_softmax_of_a_scalar_and_another_dtype() -> None:
     assert F.softmax(wg.asarray(3.0), 0).item() == 1.0
     assert F.log_softmax(wg.asarray(3.0), -1).item() == 0.0

@@ -205,6 +205,14 @@ def test_a_small_loss_of_logits_keeps_its_digits(pos_weight: float | None) -> No
         np.testing.assert_allclose(found.numpy(), expected, rtol=8 * np.finfo(dtype).eps)
 
 
+def test_small_probabilities_keep_their_digits() -> None:
+    for dtype, x in (("float32", 1e-6), ("float64", 1e-9)):
+        given = np.array([x], dtype)
+        found = F.binary_cross_entropy(given, np.zeros(1, dtype))
+        expected = -np.log1p(-given.astype("float64"))[0]
+        np.testing.assert_allclose(found.item(), expected, rtol=4 * np.finfo(dtype).eps)
+
+
 @pytest.mark.parametrize("x", [-45.0, -85.0])
 def test_a_cross_entropy_of_unlikely_targets_has_its_slope(backend: Any, x: float) -> None:
     """The logits' own, though denominators are limited where probabilities are lost."""
