@@ -184,7 +184,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         named = config.args_source is pytest.Config.ArgsSource.ARGS or config.getoption("markexpr")
         out = out or bool(item.get_closest_marker("ci") and not named)
         if item.get_closest_marker("simulated") is not None:
-            out = not (config.getoption("simulated_cupy") or name == SIMULATED)
+            simulated = config.getoption("simulated_cupy") and name in ("", "cupy")
+            out = not (simulated or name == SIMULATED)
+            out = out or bool(quick and item.get_closest_marker("slow"))
         out = out or bool(not first and crc32(item.nodeid.encode()) % share)
         if out:
             left.append(item)

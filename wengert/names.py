@@ -333,6 +333,7 @@ HINTS: Final = {
         "MultiLabelSoftMarginLoss": "wg.nn.BCEWithLogitsLoss",
         "SoftMarginLoss": "wg.mean(wg.nn.functional.softplus(-y * x))",
         "HingeEmbeddingLoss": "wg.mean(wg.where(y == 1, x, wg.clip(margin - x, 0)))",
+        "CosineEmbeddingLoss": "wg.where(y == 1, 1 - c, wg.clip(c - m, 0)).mean(), of cosines c",
         "MarginRankingLoss": "wg.mean(wg.clip(margin - y * (x1 - x2), 0))",
         "PoissonNLLLoss": "wg.mean(wg.exp(x) - y * x)",
         "AdaptiveAvgPool3d": "wg.mean over three axes, for one place",
@@ -438,6 +439,7 @@ HINTS: Final = {
         "multilabel_soft_margin_loss": "wg.nn.functional.binary_cross_entropy_with_logits",
         "soft_margin_loss": "wg.mean(wg.nn.functional.softplus(-y * x))",
         "hinge_embedding_loss": "wg.mean(wg.where(y == 1, x, wg.clip(margin - x, 0)))",
+        "cosine_embedding_loss": "wg.where(y == 1, 1 - c, wg.clip(c - m, 0)).mean(), of cosines c",
         "margin_ranking_loss": "wg.mean(wg.clip(margin - y * (x1 - x2), 0))",
         "poisson_nll_loss": "wg.mean(wg.exp(x) - y * x)",
         "bilinear": 'wg.einsum("...i,kij,...j->...k", x, weight, y)',
@@ -469,6 +471,7 @@ HINTS: Final = {
     "wengert.optim.lr_scheduler": {
         "ChainedScheduler": "the schedules themselves, each stepped: their factors multiply",
         "CyclicLR": "wg.optim.lr_scheduler.OneCycleLR, or LambdaLR of triangles",
+        "PolynomialLR": "wg.optim.lr_scheduler.LambdaLR of (1 - min(t, n) / n) ** power",
         "MultiplicativeLR": "wg.optim.lr_scheduler.LambdaLR of the product",
     },
     "wengert.optim.swa_utils": {

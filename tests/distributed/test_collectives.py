@@ -14,7 +14,7 @@ from tests.distributed.launching import environment, run
 from wengert import nn
 from wengert.backends import Backend
 from wengert.compiler import messages
-from wengert.distributed import launch
+from wengert.distributed import carriers, launch
 
 
 @pytest.fixture(autouse=True)
@@ -235,6 +235,11 @@ def test_collectives_are_not_saved(tmp_path) -> None:
         step.save(tmp_path / "step.py")
 
 
+def test_a_checkpoint_that_is_not_written_is_an_error(tmp_path) -> None:
+    with pytest.raises(FileNotFoundError, match="no_folder"):
+        wd.save(tmp_path / "no_folder" / "run.safetensors", model=nn.Linear(2, 2))
+
+
 def test_each_collective_once_on_the_quick_path() -> None:
     """A program that fails after a collective, and the function that runs in its place."""
     step = wg.compile(lambda x, i: wg.take(wd.all_reduce(x), i, axis=0))
@@ -279,3 +284,35 @@ def test_an_error_is_told_by_the_users_hook_and_ends_all(monkeypatch, capsys) ->
     sys.excepthook(ValueError, error, None)
     assert seen == [(ValueError, error, None), "end"]
     assert capsys.readouterr().err == "rank 1 of 2 ends all: ValueError: no\n"
+
+
+def test_texts_of_all_processes_are_by_rank() -> None:
+    def run(name: str, given: Any, root: int) -> Any:
+        other = given if name == "largest" else np.frombuffer(b'"b"    ', np.uint8)
+        return np.maximum(given, other) if name == "largest" else np.concatenate([given, other])
+
+    assert carriers.texts_of(run, 2, "first") == ["first", "b"]
+
+
+def test_complex_numbers_are_summed_by_parts() -> None:
+    seen: list[Any] = []
+
+    def run(name: str, given: Any, root: int) -> Any:
+        seen.append(given.dtype.name)
+        return given * 2
+
+    x = np.asarray([1 + 2j, -3j], np.complex64)
+    np.testing.assert_array_equal(carriers.move_array(run, 2, "all_reduce", x), x * 2)
+    assert seen == ["float32"]
+
+
+def test_launchers_are_known_by_what_they_tell(monkeypatch) -> None:
+    for name in (*launch._OF_MPI, *launch._OF_TORCH):
+        monkeypatch.delenv(name, raising=False)
+    assert launch.by_launcher() == ""
+    for name in launch._OF_TORCH:
+        assert launch.by_launcher() == ""
+        monkeypatch.setenv(name, "1")
+    assert launch.by_launcher() == "torchrun"
+    monkeypatch.setenv(launch._OF_MPI[1], "2")
+    assert launch.by_launcher() == "mpiexec"

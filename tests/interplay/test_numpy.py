@@ -346,6 +346,12 @@ def test_scipy_s_ufuncs(backend):
         special.jv(1.0, wg.ones(3, requires_grad=True))
 
 
+def test_weighted_averages_keep_axes():
+    x, w = np.arange(6.0).reshape(3, 2), np.asarray([1.0, 3.0])
+    found = np.average(wg.asarray(x), axis=1, weights=wg.asarray(w), keepdims=True)
+    np.testing.assert_array_equal(found.numpy(), [[0.75], [2.75], [4.75]])
+
+
 def test_conversion_to_numpy_needs_detaching():
     x = wg.asarray(V, requires_grad=True)
     for call in (np.asarray, np.array, float_array):

@@ -323,6 +323,26 @@ def test_reductions(
     np.testing.assert_allclose(loss(), elements.sum() / count, rtol=1e-12)
 
 
+@pytest.mark.parametrize("tracked", [*itertools.product([False, True], repeat=3)])
+def test_maps_are_recorded_for_what_requires_grad(tracked: tuple[bool, bool, bool]) -> None:
+    rng = np.random.default_rng(0)
+    given = [
+        wg.asarray(rng.normal(size=shape), requires_grad=tracks)
+        for shape, tracks in zip(((5, 3), (4, 3), (4,)), tracked, strict=True)
+    ]
+    x, w, b = (each.detach().numpy() for each in given)
+    out = F.linear(*given)
+    np.testing.assert_allclose(values(out), x @ w.T + b, rtol=1e-12)
+    assert out.requires_grad is any(tracked)
+    if out.requires_grad:
+        g = rng.normal(size=(5, 4))
+        out.backward(wg.asarray(g))
+        for each, tracks, slope in zip(given, tracked, (g @ w, g.T @ x, g.sum(0)), strict=True):
+            assert (each.grad is None) is not tracks
+            if tracks:
+                np.testing.assert_allclose(values(each.grad), slope, rtol=1e-12)
+
+
 def test_softmax_of_a_scalar_and_another_dtype() -> None:
     assert F.softmax(wg.asarray(3.0), 0).item() == 1.0
     assert F.log_softmax(wg.asarray(3.0), -1).item() == 0.0

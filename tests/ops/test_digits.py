@@ -141,7 +141,7 @@ def is_local(function, leaves):
 #: Whose errors are those of numbers of size 1: shares, and logarithms of sums of shares.
 SHARES = {
     *("softmax", "log_softmax", "logsumexp", "F.softmax", "F.log_softmax"),
-    *("F.cross_entropy", "F.nll_loss", "F.cosine_embedding_loss", "F.cosine_similarity"),
+    *("F.cross_entropy", "F.nll_loss", "F.cosine_similarity"),
     "F.scaled_dot_product_attention",
 }
 

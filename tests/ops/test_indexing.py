@@ -143,6 +143,22 @@ def test_a_tensor_of_another_backend_is_no_index() -> None:
         x[rows]
 
 
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_indices_of_several_axes_come_in_place_of_an_axis(backend: Backend, axis: int) -> None:
+    x, i = np.arange(24.0).reshape(2, 3, 4), np.asarray([[0, 1, 1], [-1, 0, -2]])
+    found = wg.take(wg.asarray(x), wg.asarray(i), axis=axis)
+    np.testing.assert_array_equal(found.numpy(), np.take(x, i, axis=axis))
+
+
+def test_many_repetitions_lose_no_precision(backend: Backend) -> None:
+    count = 100 if backend.name == "dask" else 1000  # where each is a task
+    x = wg.asarray(np.zeros(3, np.float32))
+    x.requires_grad = True
+    wg.sum(x[np.arange(3 * count) % 3]).backward()
+    assert x.grad.tolist() == [count] * 3
+    assert x.grad.dtype is wg.float32
+
+
 # -- random keys ---------------------------------------------------------------------------------
 
 #: Lengths along the axes, so that an index of one axis rarely fits another.

@@ -94,6 +94,12 @@ def test_special_values(backend: Backend) -> None:
     walk([(name, *row) for name, row in POINTS.items()], check, whole=True)
 
 
+def test_slopes_at_a_kink_are_those_of_one_side(backend: Backend) -> None:
+    for function, at_zero in ((special.relu, 0.0), (special.leaky_relu, 0.01)):
+        x = tensor([-1.0, 0.0, 2.0])
+        assert values(wg.grad(lambda x, f=function: wg.sum(f(x)))(x)).tolist()[1] == at_zero
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_edges_of_functions_of_two(backend: Backend) -> None:
     def check(name, x, y, expected, by_x, by_y):

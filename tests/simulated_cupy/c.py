@@ -151,6 +151,12 @@ def kind_of(name: str) -> np.dtype:
     return np.dtype(_TYPES[name])
 
 
+def c_name(dtype: np.dtype) -> str:
+    """The first name in C of a type."""
+    found = [name for name, char in _TYPES.items() if np.dtype(char) == dtype]
+    return found[0] if found else f"complex<{'float' if dtype.char == 'F' else 'double'}>"
+
+
 class Parser:
     """Recursive descent."""
 

@@ -194,6 +194,16 @@ def test_changes_in_place_that_are_errors():
         doubled(says=False)[0](h)
     assert h.item() == 2.0
 
+    def swelled(ctx, *both):
+        for each in both:
+            each *= 2
+        ctx.mark_dirty(*both)
+        return both
+
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        operation(swelled)(h, x)
+    assert h.item() == 2.0  # an error comes before anything has changed
+
 
 def test_what_is_saved_has_the_value_that_it_had():
     seen = []

@@ -122,7 +122,8 @@ class Before:
             if place.kind != "part" and place.get() is not x:
                 with suppress(AttributeError, TypeError):  # of what is read-only
                     place.set(x)
-        generators.set_rng_state(self._rng)
+        if repr(generators.get_rng_state()) != repr(self._rng):
+            generators.set_rng_state(self._rng)
         state, dtype, registry.default = self._modes
         set_recording(state)
         if get_default_dtype() is not dtype:

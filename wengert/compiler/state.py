@@ -76,6 +76,8 @@ _CHANGING = (
     ),
     *(ContextVar, MappingView, ABCPolyBase, functools._lru_cache_wrapper, np.random.SeedSequence),
 )
+#: Classes with a dtype that are no raw arrays.
+_NO_RAW = (Tensor, Lifted, np.generic)
 #: Types of numbers that may be inputs.
 NUMBERS = (int, float)
 #: The attribute in which an object has its compiled methods, which is no state.
@@ -204,7 +206,8 @@ class State:
         self.facts: list[tuple[str, Any]] = []
         #: What is at places: plain values, and objects.
         self.held: list[tuple[Place, Any]] = []
-        #: Containers, with their length, or where the order matters their keys; and their names.
+        #: Containers, with their length, or where the order matters their keys, and their names. A
+        #: list is of names of attributes.
         self.sizes: list[tuple[Any, Any, str]] = []
         #: The dicts in which optimisers begin to keep something, and whether one keeps nothing yet.
         self.growing: set[int] = set()
@@ -250,7 +253,7 @@ def leads_on(x: Any) -> bool:
 def is_array(x: Any) -> bool:
     """Whether something is a raw array of a library."""
     kind = type(x)
-    if not hasattr(kind, "dtype") or issubclass(kind, Tensor | Lifted | np.generic):
+    if not hasattr(kind, "dtype") or issubclass(kind, _NO_RAW):
         return False
     try:
         namespaces[kind]
@@ -261,8 +264,13 @@ def is_array(x: Any) -> bool:
 
 def check_dtype(x: Any, name: str) -> None:
     """Raise for an array of a dtype that the standard has not."""
-    if isinstance(x, np.ndarray) and x.dtype.name not in DTYPES:
+    if isinstance(x, np.ndarray) and _name_of(x.dtype) not in DTYPES:
         raise TraceError(f"{name} is an array of {x.dtype}, which a program does not take")
+
+
+@functools.lru_cache(maxsize=64)
+def _name_of(dtype: np.dtype[Any]) -> str:
+    return dtype.name  # which NumPy composes in each call
 
 
 def same(a: Any, b: Any) -> bool:

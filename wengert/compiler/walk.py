@@ -69,6 +69,8 @@ _COUNTED = _BY_NAME | _MAKING | {"errstate", "seterr"}
 _READERS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 #: Types of functions, classes and descriptors.
 _NAMED = {type, types.FunctionType, *_READERS, *map(type, (len, str.__len__, "".__len__, str.join))}
+#: Attributes of optimizers that no step reads; schedules hold the same lists.
+_OF_SCHEDULES = frozenset({"defaults", "_factors", "_rates"})
 #: Attributes of modules that Wengert reads.
 _OF_MODULES = frozenset({"training", "_buffers", "_hooks"})
 #: The attributes of objects which lead on to the rest of what they are.
@@ -83,6 +85,11 @@ _PARTS: list[tuple[type, tuple[str, ...]]] = [
     (super, ("__thisclass__", "__self__")),
     (np.vectorize, ("pyfunc", "otypes", "signature", "excluded")),
 ]
+#: Containers of items, the ordered ones first, and bound methods in C.
+_ITEMS = (list, deque, set, frozenset)
+_BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
+#: Objects whose numbers are inputs.
+_NUMERIC = (Optimizer, LRScheduler, ReduceLROnPlateau, GradScaler)
 #: Classes with a way of their own, of which a user's may have more.
 _EXTENDED: tuple[type, ...] = (
     *(types.ModuleType, dict, list, deque, set, frozenset, *GENERATORS),
@@ -101,6 +108,9 @@ def find_state(
     The walk adds to the ``names`` that the function's code is known to have.
     """
     arguments = [*arguments]
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    if code is not None and of_user(function.__globals__.get("__name__")):
+        names.update(_names(code))  # which saves another walk where there is no other code
     while True:
         before = len(names)
         walk = _Walk(names)
@@ -275,10 +285,10 @@ class _Walk:
             # Functions of a library may share their code, and differ in what is in their cells.
             self.fact(name, Identity(x.__code__ if mine or hasattr(x, "__wrapped__") else x))
             self.function(x, name, mine)
-        elif isinstance(x, list | deque | set | frozenset):
+        elif isinstance(x, _ITEMS):
             self.check_access(x, name)
             self.fact(name, (Identity(kind), len(x)))
-            ordered = isinstance(x, list | deque)
+            ordered = isinstance(x, _ITEMS[:2])
             self.state.sizes.append((x, len(x) if ordered else frozenset(x), name))
             for i, part in enumerate(x):
                 called = name if numeric and len(x) == 1 else item_name(name, i)  # its one group
@@ -305,9 +315,7 @@ class _Walk:
         elif hasattr(kind, "_original"):  # a compiled function
             self.fact(name, Identity(kind))
             self.visit(x._original(), None, f"{name}.function")
-        elif isinstance(x, types.BuiltinMethodType | types.MethodWrapperType) and not isinstance(
-            x.__self__, types.ModuleType | type(None)
-        ):
+        elif isinstance(x, _BOUND) and not isinstance(x.__self__, types.ModuleType | type(None)):
             self.fact(name, (Identity(kind), x.__name__))
             self.visit(x.__self__, None, f"{name}.__self__")
         elif parts := next((keys for kinds, keys in _PARTS if isinstance(x, kinds)), ()):
@@ -327,6 +335,8 @@ class _Walk:
     def function(self, x: types.FunctionType, name: str, mine: bool) -> None:
         """Follow a function, of the user's or of a library."""
         code = x.__code__
+        names = _names(code) if mine else frozenset[str]()
+        self.names.update(names)
         for variable, cell in zip(code.co_freevars, x.__closure__ or (), strict=True):
             if variable == "__class__":
                 continue
@@ -343,8 +353,7 @@ class _Walk:
             if getattr(x, where):
                 self.visit_at(x, where, f"{name}.{where}", "attr")
         if mine:
-            names, space = _names(code), x.__globals__
-            self.names.update(names)
+            space = x.__globals__
             self.state.held.append((Place(x, "__code__", f"{name}.__code__", "attr"), code))
             self.visit_globals(space, "", names)
             for key in _operands(code, "LOAD_GLOBAL") - space.keys():
@@ -382,7 +391,7 @@ class _Walk:
         self.fact(name, (Identity(type(x)), Exact(tuple(keys)) if by_name else len(keys)))
         # A defaultdict makes items that are asked for.
         ordered = not numeric or type(x) is defaultdict
-        self.state.sizes.append((x, keys if ordered else len(keys), name))
+        self.state.sizes.append((x, tuple(keys) if ordered else len(keys), name))
         outer = id(x) in self.state.growing and self.shared is None
         self.shared = {} if outer else self.shared
         for key in keys:
@@ -440,7 +449,7 @@ class _Walk:
     def instance(self, x: Any, name: str, *, now: bool = False) -> None:
         """Visit an object's attributes."""
         kind: type = type(x)
-        numeric = isinstance(x, Optimizer | LRScheduler | ReduceLROnPlateau | GradScaler)
+        numeric = isinstance(x, _NUMERIC)
         if numeric and not now:
             self.later.append((x, name))
             return
@@ -486,7 +495,10 @@ class _Walk:
                 read = module and (key in _OF_MODULES or isinstance(part, Tensor | Module))
                 if not (read or whole or key in self.names) or key == PROGRAMS:
                     continue
-                if not optimizer or key != "defaults":
+                if module and key == "_buffers":  # which is replaced, and never changed
+                    self.fact(f"{name}.{key}", Exact(tuple(part.items())))
+                    self.state.held.append((Place(space, key, f"{name}.{key}"), part))
+                elif not optimizer or key not in _OF_SCHEDULES:
                     called = name if optimizer and key == "param_groups" else f"{name}.{key}"
                     self.visit_at(space, key, called, numeric=numeric)
             ordered = mine or kind.__module__ == "wengert.nn.containers"

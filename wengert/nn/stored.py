@@ -83,7 +83,6 @@ def _check_batches(loss: Any) -> None:
 _loss = partial(module, shown="", check=_check_reduction)
 BCELoss = _loss("BCELoss", F.binary_cross_entropy)
 BCEWithLogitsLoss = _loss("BCEWithLogitsLoss", F.binary_cross_entropy_with_logits)
-CosineEmbeddingLoss = _loss("CosineEmbeddingLoss", F.cosine_embedding_loss)
 CosineSimilarity = module("CosineSimilarity", F.cosine_similarity, shown="")
 CrossEntropyLoss = _loss("CrossEntropyLoss", F.cross_entropy)
 GaussianNLLLoss = _loss("GaussianNLLLoss", F.gaussian_nll_loss)

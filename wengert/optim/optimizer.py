@@ -124,7 +124,7 @@ class Optimizer(Refusing):
     def check(self, group: Group) -> None:
         """Raise `ValueError` for hyper-parameters that make no sense: those outside `ranges`.
 
-        A schedule may end a rounding below 0, so its first rate is looked at.
+        Of a scheduled rate the first value is checked: the last may be a rounding below 0.
         """
         for name, allowed in self.ranges.items():
             scheduled = name == "lr" and "initial_lr" in group
@@ -192,8 +192,9 @@ class Optimizer(Refusing):
                         if type(x) is kind and x.dtype is dtype and not traced:
                             continue
                         if hasattr(x, "dtype") and (traced or (type(x), x.dtype) not in beside):
-                            self._check_moved(param, state)
+                            self._check_moved(param, state)  # all of it
                             beside.add((type(x), x.dtype))
+                            break
                     x = None  # which would keep the last array
                 before = None if taken is None else (array, dict(state))
                 try:

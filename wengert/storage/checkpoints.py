@@ -156,8 +156,8 @@ def load(
         dtype of the file.
     ValueError
         If the file is no checkpoint, is damaged or not complete, was written by a later version,
-        has no state of a name, or one that doesn't fit its object. Each object has the state that
-        it had before then.
+        has no state of a name, or one that doesn't fit its object. Each object then has the state
+        that it had before.
 
     Notes
     -----

@@ -15,18 +15,11 @@ import pytest
 import wengert as wg
 import wengert.nn.functional as F
 from tests.compiler.ordinary import training_step
-from tests.simulated_cupy import counting, version
+from tests.simulated_cupy import counting
 from wengert import nn, optim
 from wengert.compiler.cupy.routines import routine
 
 pytestmark = [pytest.mark.simulated, pytest.mark.usefixtures("kernels")]
-
-
-@pytest.fixture
-def kernels(backend: Any) -> None:
-    """The simulation of a CuPy whose programs have kernels."""
-    if version() < 14:
-        pytest.skip("programs of earlier versions keep their calls")
 
 
 SHAPES = [(3, 4), (4,), (3, 1), (), (1, 4), (3, 4), (3, 4)]

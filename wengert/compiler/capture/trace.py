@@ -30,7 +30,6 @@ from wengert.compiler.capture.traced import Traced, device_of, running, traced, 
 from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.facts import KERNELS, PLAIN, facts_of
 from wengert.compiler.passes.dead import dead
-from wengert.compiler.passes.simplify import simplify
 from wengert.compiler.program import (
     Instruction,
     Line,
@@ -59,6 +58,7 @@ _SEQUENCES = (tuple, list)
 _NO_PARAMETERS: Mapping[str, Any] = {}
 #: Types of operands that stand in instructions unchanged.
 _PLAIN = frozenset({int, float, str, bool, type(None)})
+_NUMBERS = frozenset({TracedNumber, int, float, bool, complex})
 
 
 class Trace:
@@ -94,6 +94,7 @@ class Trace:
         self._adjoints: dict[Line, Line] = {}  # a line as one of stage "backward"
         self._here: Line | None = None  # the user's line of the running `apply`
         self.numbers: dict[Value, Any] = {}  # values of traced numbers in this run
+        self._arithmetic: dict[Any, Value] = {}  # results by functions and operands
         self._sources: dict[Value, frozenset[Value]] = {}  # the inputs that numbers depend on
 
     @contextmanager
@@ -276,11 +277,21 @@ class Trace:
         """Remove the instructions since a position, where the last failed call was another."""
         self.failed = failed
         del self.instructions[count:], self._ticks[count:]
+        self._arithmetic.clear()
 
     def number(self, name: str, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
-        """Compute and record arithmetic of Python numbers."""
+        """Compute and record arithmetic of Python numbers, once of equal operands."""
+        key: Any = None
+        if self._operands is None and all(type(x) in _NUMBERS for x in operands):
+            parts = [x.value if type(x) is TracedNumber else (type(x), repr(x)) for x in operands]
+            key = (function, *parts)
+        known = self._arithmetic.get(key)
+        if known is not None and self.here():
+            return TracedNumber(self.numbers[known], known, self)
         answer = self._compute(name, function, operands)
         value = Value.like(answer)
+        if key is not None:  # not in a scan, whose steps are compared
+            self._arithmetic[key] = value
         self.numbers[value] = answer
         self._sources[value] = frozenset().union(
             *[
@@ -296,7 +307,7 @@ class Trace:
         if not self.here():
             raise self.stale_error(operands)
         try:
-            return function(*_inner(tuple(operands)))
+            return function(*map(_inner, operands))
         except Exception as error:  # a shift by a negative number, say, which is a ValueError
             self._note_failure(name, error)
             raise
@@ -404,8 +415,6 @@ class Trace:
             return Program((), (), ())
         steps = [step for step in self.instructions if step.name.startswith("number.")]
         cut = dead(Program(tuple(self.inputs), (*steps, *after), tuple(outputs)))
-        if len(cut.instructions) > len(after):  # `after` has no duplicates
-            cut = dead(simplify(cut))
         read = cut.read()
         return replace(cut, inputs=tuple([value for value in self.inputs if value in read]))
 
