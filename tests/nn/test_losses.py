@@ -19,10 +19,6 @@ ONES = np.sign(RNG.normal(size=4))
 VARIANCES = RNG.uniform(0.1, 2, (4, 3))
 
 
-def cosine(x: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndarray:
-    return (x * y).sum(axis) / np.sqrt((x * x).sum(axis) * (y * y).sum(axis))
-
-
 #: Modules: their inputs, how many of them PyTorch differentiates, their options, their formula.
 LOSSES: dict[str, tuple[list[np.ndarray], int, dict[str, Any], Any]] = {
     "MSELoss": ([A, B], 2, {}, lambda x, y: (x - y) ** 2),
@@ -62,7 +58,7 @@ LOSSES: dict[str, tuple[list[np.ndarray], int, dict[str, Any], Any]] = {
         [A, B],
         2,
         {"dim": (0, 1)},
-        lambda x, y, dim: cosine(x, y, dim),
+        lambda x, y, dim: (x * y).sum(dim) / np.sqrt((x * x).sum(dim) * (y * y).sum(dim)),
     ),
 }
 CASES = [
