@@ -111,10 +111,6 @@ def takes(draw, kind):
     return Case(drawn(draw, kind, shape), indices, axis=axis)
 
 
-def take_reference(x, indices, axis=None):
-    return np.take(x, indices, axis=axis)
-
-
 @st.composite
 def takes_along(draw, kind):
     shape = draw(ws.shapes(min_dims=1, min_side=1))
@@ -135,6 +131,6 @@ INDEXING = {
     "setitem": both(sets, call=stored, reference=stored_reference, torch=False, jax=False),
     "scatter_add": both(scatters, call=scattered, reference=scatter_reference, torch=False,
         jax=False),
-    "take": both(takes, reference=take_reference),
+    "take": both(takes, reference=np.take),
     "take_along_axis": both(takes_along, torch=False),
 }  # fmt: skip

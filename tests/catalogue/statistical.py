@@ -16,15 +16,6 @@ def both(strategy, **more):
     return Entry(real=strategy("real"), complex=strategy("complex"), **more)
 
 
-def sums(kind):
-    return reduction(BOX, kind)
-
-
-def means(kind):
-    # The mean of nothing is nan.
-    return reduction(BOX, kind, min_side=1)
-
-
 def products(kind):
     # Zeros among the factors, one or several, are the hard part.
     return reduction(ws.reals(-2, 2, step=0.5), kind)
@@ -114,10 +105,6 @@ def sort_reference(x, axis=-1, descending=False, stable=True):
     return np.flip(out, axis) if descending else out
 
 
-def argsort_reference(x, axis=-1, descending=False, stable=True):
-    return np.argsort(-x if descending else x, axis=axis, stable=True)
-
-
 @st.composite
 def searches(draw):
     x1 = np.sort(draw(ws.arrays(shape=ws.shapes(min_dims=1, max_dims=1))))
@@ -155,8 +142,8 @@ FEW = ws.reals(-1, 1, step=1.0)
 UNKNOWN_SHAPE = {"dask": "the shape of the result is not known before it is computed"}
 
 STATISTICAL = {
-    "sum": both(sums),
-    "mean": both(means),
+    "sum": both(lambda kind: reduction(BOX, kind)),
+    "mean": both(lambda kind: reduction(BOX, kind, min_side=1)),
     "prod": both(products),
     "var": Entry(real=spreads()),
     "std": Entry(real=deviations()),
@@ -179,7 +166,9 @@ STATISTICAL = {
     "any": Entry(real=truths(), tracked=False),
     "where": both(selections),
     "sort": Entry(real=sorts(), reference=sort_reference),
-    "argsort": Entry(real=sorts(), reference=argsort_reference, tracked=False),
+    "argsort": Entry(real=sorts(), tracked=False,
+        reference=lambda x, axis=-1, descending=False, stable=True: np.argsort(
+            -x if descending else x, axis=axis, stable=True)),
     "argmax": Entry(real=reduction(BOX, unique=True, min_side=1, many=False), tracked=False),
     "argmin": Entry(real=reduction(BOX, unique=True, min_side=1, many=False), tracked=False),
     "count_nonzero": Entry(real=reduction(FEW), complex=reduction(FEW, "complex"), tracked=False),

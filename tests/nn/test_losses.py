@@ -19,10 +19,6 @@ ONES = np.sign(RNG.normal(size=4))
 VARIANCES = RNG.uniform(0.1, 2, (4, 3))
 
 
-def cosine(x: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndarray:
-    return (x * y).sum(axis) / np.sqrt((x * x).sum(axis) * (y * y).sum(axis))
-
-
 #: Modules: their inputs, how many of them PyTorch differentiates, their options, their formula.
 LOSSES: dict[str, tuple[list[np.ndarray], int, dict[str, Any], Any]] = {
     "MSELoss": ([A, B], 2, {}, lambda x, y: (x - y) ** 2),
@@ -62,7 +58,7 @@ LOSSES: dict[str, tuple[list[np.ndarray], int, dict[str, Any], Any]] = {
         [A, B],
         2,
         {"dim": (0, 1)},
-        lambda x, y, dim: cosine(x, y, dim),
+        lambda x, y, dim: (x * y).sum(dim) / np.sqrt((x * x).sum(dim) * (y * y).sum(dim)),
     ),
 }
 CASES = [
@@ -194,6 +190,14 @@ def test_a_small_loss_of_logits_keeps_its_digits(pos_weight: float | None) -> No
         no = wide[1] * p * (soft + np.maximum(-wide[0], 0))
         expected = no + (1 - wide[1]) * (soft + np.maximum(wide[0], 0))
         np.testing.assert_allclose(found.numpy(), expected, rtol=8 * np.finfo(dtype).eps)
+
+
+def test_small_probabilities_keep_their_digits() -> None:
+    for dtype, x in (("float32", 1e-6), ("float64", 1e-9)):
+        given = np.array([x], dtype)
+        found = F.binary_cross_entropy(given, np.zeros(1, dtype))
+        expected = -np.log1p(-given.astype("float64"))[0]
+        np.testing.assert_allclose(found.item(), expected, rtol=4 * np.finfo(dtype).eps)
 
 
 @pytest.mark.parametrize("x", [-45.0, -85.0])

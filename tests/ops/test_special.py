@@ -372,6 +372,19 @@ def test_logsumexp_of_infinities(backend: Backend, row, value, shares) -> None:
     assert gradient(out, x).tolist() == [shares]
 
 
+def test_masked_entries_have_no_share(backend: Backend) -> None:
+    x = tensor([1.0, -INF, 2.0])
+    p, logp = wg.softmax(x), wg.log_softmax(x)
+    assert values(p)[1] == 0
+    assert values(logp)[1] == -INF
+    for out in (p[0], logp[2]):
+        (g,) = wg.autograd.grad(out, x, create_graph=True)
+        assert np.isfinite(values(g)).all()
+        assert values(g)[1] == 0
+        (second,) = wg.autograd.grad(wg.sum(g * g), x)
+        assert np.isfinite(values(second)).all()
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("large", [1e5, INF])
 def test_terms_without_weight_may_be_large(backend: Backend, large, dtype) -> None:

@@ -101,16 +101,12 @@ def theirs(torch: Any, name: str = "SGD") -> Any:
     return made(torch.optim, lambda: torch.ones(2, requires_grad=True), name)
 
 
-def figure(epoch: int) -> float:
-    return round(2 + math.cos(0.7 * epoch) + epoch % 5, 1)
-
-
 def advance(optimiser: Any, scheduler: Any, epochs: Any) -> list[list[float]]:
     rates = []
     for epoch in epochs:
         optimiser.step()
         if "ReduceLROnPlateau" in type(scheduler).__name__:
-            scheduler.step(figure(epoch))
+            scheduler.step(round(2 + math.cos(0.7 * epoch) + epoch % 5, 1))
         else:
             scheduler.step()
         momenta = [g.get("momentum", g.get("betas")) for g in optimiser.param_groups]
