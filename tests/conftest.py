@@ -233,9 +233,13 @@ def _parameters_of(item: pytest.Item) -> list[object]:
 
 
 def _is_for_later(item: pytest.Item) -> bool:
-    """Whether the quick choice leaves a test out: it is slow, or takes another library."""
+    """Whether the quick choice leaves a test out: it is slow, or takes another library.
+
+    What is compared with PyTorch alone is marked `whole` and `oracle`, and stays where that is.
+    """
     others = SAMPLED.keys() - QUICK.keys()
-    return any(map(item.get_closest_marker, ("slow", "oracle"))) or any(
+    slow, oracle, whole = map(item.get_closest_marker, ("slow", "oracle", "whole"))
+    return bool(slow or (oracle and not whole)) or any(
         isinstance(value, str) and value in others for value in _parameters_of(item)
     )
 

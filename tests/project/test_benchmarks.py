@@ -95,7 +95,6 @@ def difference_is_small(workload: Any, compute: Any) -> None:
 # PyTorch's forward mode scripts its rules when it is first used.
 @pytest.mark.filterwarnings("ignore:`torch.jit.script:DeprecationWarning:torch")
 @pytest.mark.oracle
-@pytest.mark.whole
 @pytest.mark.parametrize("name", workload_names())
 def test_peers_agree_with_wengert(benchmarks: ModuleType, name: str) -> None:
     from benchmarks.workloads.rows import ROWS
