@@ -6,15 +6,11 @@ import numpy as np
 from hypothesis import strategies as st
 
 import wengert as wg
-from tests.ops.cases import BOX, DTYPES, Case, Entry, elements
+from tests.ops.cases import BOX, DTYPES, Case, Entry, both, elements
 from wengert.ops.beyond.convolution import convolution, convolution_input, convolution_weight
 from wengert.ops.beyond.pooling import window_argmax, window_sum
 from wengert.ops.beyond.windows import overlap_add, sliding_windows
 from wengert.testing import strategies as ws
-
-
-def both(strategy, **more):
-    return Entry(real=strategy("real"), complex=strategy("complex"), **more)
 
 
 @st.composite

@@ -4,18 +4,10 @@ import numpy as np
 from hypothesis import strategies as st
 
 import wengert as wg
-from tests.ops.cases import BOX, DTYPES, Case, Entry, elements
+from tests.ops.cases import Case, both, drawn
 from wengert.backends.keys import SLOT
 from wengert.tape.primitive import PRIMITIVES
 from wengert.testing import strategies as ws
-
-
-def drawn(draw, kind, shape):
-    return draw(ws.arrays(DTYPES[kind], shape, elements=elements(kind, BOX)))
-
-
-def both(strategy, **more):
-    return Entry(real=strategy("real"), complex=strategy("complex"), **more)
 
 
 @st.composite

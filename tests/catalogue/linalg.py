@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 import wengert as wg
-from tests.catalogue.linear_algebra import both, mixed
-from tests.ops.cases import BOX, DTYPES, Case, elements
+from tests.catalogue.linear_algebra import mixed
+from tests.ops.cases import Case, both, drawn
 from wengert.ops import linalg
 from wengert.tape.primitive import PRIMITIVES
 from wengert.testing import strategies as ws
@@ -17,10 +17,6 @@ SMALL = ws.reals(-0.5, 0.5)
 SIDE = st.integers(1, 3)
 #: Diagonals whose values stay apart when matrices of SMALL elements are added.
 APART = {1: [4.0], 2: [3.0, 7.0], 3: [3.0, 7.0, 12.0]}
-
-
-def drawn(draw, kind, shape, domain=BOX):
-    return draw(ws.arrays(DTYPES[kind], shape, elements=elements(kind, domain)))
 
 
 def turn(kind, n):

@@ -4,18 +4,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 import wengert as wg
-from tests.ops.cases import BOX, DTYPES, Case, Entry, elements
+from tests.ops.cases import Case, both, drawn
 from wengert.func.sparsity import as_declared
 from wengert.testing import strategies as ws
-
-
-def drawn(draw, kind, shape):
-    return draw(ws.arrays(DTYPES[kind], shape, elements=elements(kind, BOX)))
-
-
-def both(strategy, **more):
-    """A row whose calls differ in nothing but the dtype."""
-    return Entry(real=strategy("real"), complex=strategy("complex"), **more)
 
 
 @st.composite

@@ -5,15 +5,11 @@ from hypothesis import strategies as st
 
 import wengert as wg
 from tests.catalogue.elementwise import pairs
-from tests.ops.cases import BOX, DTYPES, Case, Entry, elements, reduction
+from tests.ops.cases import BOX, DTYPES, Case, Entry, both, elements, reduction
 from wengert.testing import strategies as ws
 
 #: Further from 0 than a difference's step, and small enough that products of many stay small.
 FACTORS = ws.reals(-2, 2, away_from=(0,))
-
-
-def both(strategy, **more):
-    return Entry(real=strategy("real"), complex=strategy("complex"), **more)
 
 
 def products(kind):

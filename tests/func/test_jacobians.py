@@ -7,6 +7,7 @@ import pytest
 
 import wengert as wg
 from tests.func.operations import Cube
+from tests.func.test_forward import host
 from wengert.backends import Backend
 from wengert.func import grad, jacobians
 from wengert.func.jacobians import hessian, jacfwd, jacobian, jacrev
@@ -20,10 +21,6 @@ def arrays(*shapes: tuple[int, ...], kind: str = "real") -> list[np.ndarray]:
     if kind == "complex":
         found = [x + 1j * random.standard_normal(x.shape) for x in found]
     return found
-
-
-def host(x: Any) -> np.ndarray:
-    return np.asarray(x.detach().numpy() if isinstance(x, wg.Tensor) else x)
 
 
 def close(found: Any, expected: Any) -> None:

@@ -5,6 +5,7 @@ import pytest
 
 import wengert as wg
 from tests.catalogue.table import ROWS, TABLE
+from tests.interplay.compare import listed
 from tests.ops.cases import (
     SCALE,
     apply,
@@ -29,10 +30,6 @@ def reference(name, entry):
     found = entry.reference or getattr(np, name, None)
     assert found, f"neither NumPy nor SciPy has {name}: give its row a reference"
     return found
-
-
-def listed(out):
-    return list(out) if isinstance(out, tuple | list) else [out]
 
 
 @pytest.mark.whole

@@ -11,12 +11,9 @@ from wengert.autograd import graph
 from wengert.tape.hooks import eager
 from wengert.tape.observers import observing
 from wengert.testing import gradcheck
+from wengert.testing.problem import values
 
 pytestmark = pytest.mark.usefixtures("backend")
-
-
-def values(tensor):
-    return tensor.detach().numpy()
 
 
 def test_nodes_say_where_hooks_are_registered():

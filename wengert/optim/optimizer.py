@@ -192,9 +192,8 @@ class Optimizer(Refusing):
                         if type(x) is kind and x.dtype is dtype and not traced:
                             continue
                         if hasattr(x, "dtype") and (traced or (type(x), x.dtype) not in beside):
-                            self._check_moved(param, state)  # all of it
+                            self._check_moved(param, state)
                             beside.add((type(x), x.dtype))
-                            break
                     x = None  # which would keep the last array
                 before = None if taken is None else (array, dict(state))
                 try:
