@@ -101,12 +101,16 @@ def theirs(torch: Any, name: str = "SGD") -> Any:
     return made(torch.optim, lambda: torch.ones(2, requires_grad=True), name)
 
 
+def figure(epoch: int) -> float:
+    return round(2 + math.cos(0.7 * epoch) + epoch % 5, 1)
+
+
 def advance(optimiser: Any, scheduler: Any, epochs: Any) -> list[list[float]]:
     rates = []
     for epoch in epochs:
         optimiser.step()
         if "ReduceLROnPlateau" in type(scheduler).__name__:
-            scheduler.step(round(2 + math.cos(0.7 * epoch) + epoch % 5, 1))
+            scheduler.step(figure(epoch))
         else:
             scheduler.step()
         momenta = [g.get("momentum", g.get("betas")) for g in optimiser.param_groups]
@@ -307,7 +311,6 @@ RATES: list[tuple[str, dict[str, Any], dict[int, float]]] = [
     ("ExponentialLR", {"gamma": 0.5}, {0: 1, 3: 0.125}),
     ("ConstantLR", {"factor": 0.25, "total_iters": 3}, {0: 0.25, 2: 0.25, 3: 1}),
     ("LinearLR", {"start_factor": 0.5, "total_iters": 4}, {0: 0.5, 2: 0.75, 4: 1, 9: 1}),
-    ("PolynomialLR", {"total_iters": 4, "power": 2}, {0: 1, 2: 0.25, 4: 0, 9: 0}),
     ("CosineAnnealingLR", {"T_max": 4, "eta_min": 0.2}, {0: 1, 2: 0.6, 4: 0.2, 6: 0.6, 8: 1}),
     ("CosineAnnealingWarmRestarts", {"T_0": 2, "T_mult": 2}, {0: 1, 1: 0.5, 2: 1, 4: 0.5, 6: 1}),
     (
