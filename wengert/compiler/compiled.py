@@ -403,9 +403,9 @@ class Compiled(Generic[P, R]):
             raise TraceError(
                 f"{line_that_raised(error)}: the compiled function raises {type(error).__name__} "
                 f"({error}) while it is recorded, and not as it is. "
-                f"{'' if 'Traced' in str(error) else arrays}A float among the arguments has "
-                "arithmetic alone: where other code gets it, name it in static_argnames, or pass "
-                "wg.asarray of it"
+                f"{'' if 'Traced' in str(error) else arrays}A float among the arguments, and a "
+                "number of an optimizer, have arithmetic alone. Give other code wg.asarray of it, "
+                "as in wg.sin(wg.asarray(x)), or name the argument in static_argnames"
             ) from error
         if found.tracked and not exports:
             raise GraphError(
