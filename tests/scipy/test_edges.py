@@ -240,8 +240,19 @@ def test_jumps_at_parameters_and_derivatives_beyond_kinks() -> None:
         assert float(wg.grad(kink)(tensor(at))) == pytest.approx(2 * at - 1, abs=1e-12)
         pushed = lambda f: lambda p: wg.jvp(f, (p,), (tensor(1.0),))[1]
         for second in (wg.grad(wg.grad(kink)), pushed(wg.grad(kink)), pushed(pushed(kink))):
-            with pytest.raises(NotImplementedError, match="quad_beyond_a_kink"):
+            with pytest.raises(NotImplementedError, match="quad_beyond_what_is_smooth"):
                 second(tensor(at))
+    for at in (0.5, 0.37):  # a jump of the third derivative: the fourth one is 12
+        cubic = integral(lambda x, p: wg.abs(x - p) ** 3)
+        assert float(wg.grad(cubic)(tensor(at))) == pytest.approx(at**3 - (1 - at) ** 3, abs=1e-6)
+        if at == 0.5:  # at an end of SciPy's intervals
+            assert float(wg.grad(wg.grad(cubic))(tensor(at))) == pytest.approx(1.5)
+        else:
+            with pytest.raises(NotImplementedError, match="beyond_what_is_smooth"):
+                wg.grad(wg.grad(cubic))(tensor(at))
+    for high in (wg.grad(wg.grad(wg.grad(cubic))), pushed(pushed(pushed(cubic)))):
+        with pytest.raises(NotImplementedError, match="beyond_what_is_smooth"):
+            high(tensor(0.5))
     fixed = integral(lambda x, p: abs(x - 0.5) * wg.exp(p * x))
     second = float(wg.grad(wg.grad(fixed))(tensor(P)))
     number = [float(wg.grad(fixed)(tensor(P + h))) for h in (-1e-4, 1e-4)]
