@@ -227,10 +227,10 @@ def _by_edge(xp: Any, g: Any, given: Any, low: float, high: float, index: int) -
     """
     log, x, *_, loc, scale = given
     lost = (g != 0) & ~xp.isfinite(log) & (index > 0)
-    out = _edge(xp, *given, low=low, high=high)
-    at = (x - loc) / xp.where(lost, scale, 1)
-    slope = xp.where(at == low, out, xp.where(at == high, -out, math.nan))
-    if index not in (1, len(given) - 2):  # what is NaN has no slopes itself
+    if index in (1, len(given) - 2) and low > -math.inf:
+        out, at = _edge(xp, *given, low=low, high=high), (x - loc) / xp.where(lost, scale, 1)
+        slope = xp.where(at == low, out, xp.where(at == high, -out, math.nan))
+    else:  # what is NaN has no slopes itself
         slope = math.nan * xp.where(lost, reduce(operator.add, given[1:]), 0)
     return g * xp.where(lost, -slope if index == 1 else slope, 0)
 
