@@ -12,6 +12,8 @@ import wengert as wg
 from tests.scipy.compare import tensor
 from wengert.scipy import special, stats
 
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
 
 def test_tails_of_distributions() -> None:
     """Values of SciPy's, and slopes by 40 digits."""
@@ -32,7 +34,6 @@ def test_tails_of_distributions() -> None:
         stats.norm.rvs(0, tensor(-1.0), size=3)
 
 
-@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
 def test_infinite_places_move_with_nothing() -> None:
     places = [-np.inf, np.inf, 0.3]
     for family, shapes in ((stats.norm, ()), (stats.t, (3.0,)), (stats.gamma, (2.0,))):
