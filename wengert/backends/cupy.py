@@ -78,8 +78,7 @@ def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, .
         if all(map(_is_mask, indices)):
             out[key] = x
         elif 1 < len(indices) == len(shape) and not any(map(_is_mask, indices)):
-            pairs = [a for pair in zip(indices, shape, strict=True) for a in pair]
-            _add_at(cupy, out.reshape(-1), (_joining(len(shape))(*pairs),), x)
+            _add_at(cupy, out.reshape(-1), (_joining(len(shape))(*indices, *shape),), x)
         else:
             _add_at(cupy, out, key, x)
     return out
@@ -88,10 +87,10 @@ def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, .
 @cache
 def _joining(count: int) -> Any:
     """Flat indices of an index array for each axis in one launch; CuPy's own takes one for each."""
-    given = ", ".join([f"{chr(65 + k)} at{k}, int64 n{k}" for k in range(count)])
+    given = [f"{chr(65 + k)} at{k}" for k in range(count)] + [f"int64 n{k}" for k in range(count)]
     places = [f"out = out * n{k} + (at{k} % n{k} + n{k}) % n{k};" for k in range(count)]
-    text = "\n".join(["out = 0;", *places])
-    return BACKEND.cupy.ElementwiseKernel(given, "int64 out", text, "joined_indices")
+    text = "out = 0; " + " ".join(places)
+    return BACKEND.cupy.ElementwiseKernel(", ".join(given), "int64 out", text, "joined_indices")
 
 
 def _add_at(cupy: Any, out: Any, key: tuple[Any, ...], x: Any) -> None:

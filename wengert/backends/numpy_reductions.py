@@ -212,7 +212,7 @@ def min_over(x: Any, axis: Any = None, keepdims: bool = False, *, out: Any = Non
 def _extreme(reduce: Any, x: Any, axis: Any, keepdims: bool, out: Any) -> Any:
     how = short_rows(x, axis, keepdims)
     if how is None or not x.flags.c_contiguous:
-        return reduce(x, axis=axis, keepdims=keepdims, out=out)
+        return reduce(x, axis, None, out, keepdims)
     _, parts, length, shape, made = how
     if parts is not None:
         x = x.reshape(parts)

@@ -104,7 +104,6 @@ class Fusion:
         self.axes: set[Instruction] = set()
         self.reduced: dict[Instruction, Reduced] = {}
         self.maker: dict[Value, Instruction] = {}  # the elementwise call or view of each such value
-        self.uses = Counter([x for step in self.steps for x in step.uses()])
         for step in self.steps:
             self._look(step)
         self.outputs = set(values_in(program.outputs))
@@ -184,7 +183,7 @@ class Fusion:
                 open_ += maker.uses()
                 if len(calls) > LONGEST:  # then the last one alone, of what is due before it
                     due |= {x: min(due.get(x, i), i) for x in last.uses()}
-                    return last in self.routines and self.uses[last.result] == 1
+                    return last in self.routines
         return any(call in self.routines for call in calls)
 
     def _store(self) -> set[Value]:

@@ -50,10 +50,6 @@ def adaptive_places(n: int, count: int) -> Places:
 Options = tuple[tuple[int, ...], ...]
 
 
-def pooled_places(
-    lengths: Sequence[int], counts: Sequence[int], options: Options | None
-) -> list[Places]:
-    """The places of windows along each axis; without options they cover an array."""
-    if options is None:
-        return [adaptive_places(n, c) for n, c in zip(lengths, counts, strict=True)]
+def pooled_places(lengths: Sequence[int], counts: Sequence[int], options: Options) -> list[Places]:
+    """The places of windows along each axis."""
     return [regular_places(*axis) for axis in zip(lengths, counts, *options, strict=True)]
