@@ -557,3 +557,22 @@ def test_an_option_is_switched_on_midway(name: str, option: Any, check: int | No
     assert all(map(same_bits, found, run(False)[0]))
     assert f.report.recordings == 2
     assert "ran as it is, in which an optimizer made its state" in str(f.report)
+
+
+def test_attributes_that_come_by_the_dictionary_are_noticed() -> None:
+    class Terms:
+        def __init__(self) -> None:
+            self.first = 1.0
+
+        def total(self, x: wg.Tensor) -> wg.Tensor:
+            return x * sum(vars(self).values())
+
+    terms = Terms()
+    total = wg.compile(terms.total)
+    assert [total(wg.ones(())).item() for _ in range(2)] == [1.0, 1.0]
+    terms.second = 2.0  # type: ignore[attr-defined]
+    assert total(wg.ones(())).item() == 3.0
+    del terms.second  # type: ignore[attr-defined]
+    assert total(wg.ones(())).item() == 1.0
+    vars(terms)["third"] = 5.0
+    assert total(wg.ones(())).item() == 6.0

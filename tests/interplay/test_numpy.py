@@ -51,7 +51,8 @@ np.minimum.reduce(M, axis=1)  np.logaddexp.reduce(M)  np.sum(M, 1, keepdims=True
 np.sum(M, where=beside(M, M > 0.5))  np.sum(M, axis=(0, 1), initial=5)
 np.mean(M, where=beside(M, M > 0.5))  np.var(M, where=beside(M, M > 0.3))  np.amin(M)
 np.average(V, weights=W, returned=True)  np.average(M, axis=1, returned=True)
-np.average(M, axis=1, weights=M[0] + 1)  np.cumsum(M, axis=1)
+np.average(M, axis=1, weights=M[0] + 1)  np.cumsum(M, axis=1)  np.rot90(M, 2)  np.rot90(M, 3)
+np.polyfit(V, W, 1, w=W + 1)  np.linalg.cond(S, -2)
 np.cumulative_sum(V, include_initial=True)  np.cumulative_prod(V)
 np.nanvar(_holed(V), ddof=1)  np.nanmin(_holed(V))
 np.trapezoid(V, np.cumsum(W))
@@ -344,6 +345,13 @@ def test_scipy_s_ufuncs(backend):
     compare(special.beta, V, W)
     with pytest.raises(TypeError, match="the ufunc jv has no counterpart"):
         special.jv(1.0, wg.ones(3, requires_grad=True))
+
+
+def test_powers_of_integers_are_tensors():
+    x = np.asarray([[1, 2], [3, 4]])
+    found = np.linalg.matrix_power(wg.asarray(x), 3)
+    assert isinstance(found, wg.Tensor) and found.dtype is wg.int64
+    np.testing.assert_array_equal(found.numpy(), np.linalg.matrix_power(x, 3))
 
 
 def test_weighted_averages_keep_axes():

@@ -244,3 +244,17 @@ def test_slopes_by_a_probability_of_zero_are_infinite() -> None:
     x = wg.asarray([-0.5, -0.7, -0.1], dtype="float64")
     F.kl_div(x, y, reduction="sum").backward()
     np.testing.assert_allclose(values(y.grad), [-math.inf, math.log(0.5) + 1.7, 1.1])
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_slopes_without_a_kernel_are_those_with_one(reduction: str) -> None:
+    logits, target = np.array([[1.0, 2.0, -3.0], [0.0, 5.0, 1.0]]), np.array([2, 0])
+    for smoothing in (0.0, 0.25):
+        found = []
+        for name in ("numpy", "array_api_strict"):
+            with wg.use_backend(name):
+                x = wg.asarray(logits, requires_grad=True)
+                options = {"reduction": reduction, "label_smoothing": smoothing}
+                F.cross_entropy(x, wg.asarray(target), **options).backward()
+                found.append(x.grad.numpy())
+        np.testing.assert_allclose(*found, rtol=1e-12)

@@ -128,6 +128,8 @@ def test_complex_numbers_are_refused_and_integers_come_to_the_default_dtype(back
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_polygamma_at_poles_and_far_away(backend: Backend) -> None:
+    with pytest.raises(TypeError, match="polygamma takes a number as n, not '1'"):
+        special.polygamma("1", wg.ones(2))
     x = tensor([0.0, -1.0, INF, NAN])
     with_sign = values(special.polygamma(2, x))
     if backend.name != "torch":  # whose zeta function is huge at -1

@@ -340,6 +340,11 @@ def test_two_schedules_are_two_objects(name: str, options: dict[str, Any]) -> No
     assert repr(one) == object.__repr__(one)
 
 
+def test_names_that_are_nearly_right_are_told() -> None:
+    with pytest.raises(AttributeError, match="did you mean 'StepLR'"):
+        getattr(lr_scheduler, "StepRL")  # noqa: B009
+
+
 def test_no_momentum_to_cycle() -> None:
     optimiser = optim.Adagrad([nn.Parameter(wg.ones(2))])
     with pytest.raises(ValueError, match="momentum or beta1"):
