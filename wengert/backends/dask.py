@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -56,11 +56,7 @@ def _take(a: Any, i: Any) -> Any:
 
 
 def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Any:
-    return _choose(x, indices, axis, axis, _taken_along)
-
-
-def _taken_along(a: Any, i: Any) -> Any:
-    return np.take_along_axis(a, i, -1)
+    return _choose(x, indices, axis, axis, partial(np.take_along_axis, axis=-1))
 
 
 def reciprocal(x: Any, /) -> Any:

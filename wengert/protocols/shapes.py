@@ -225,8 +225,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
 
 def ravel(a: Any, order: str = "C") -> Tensor:
     """``np.ravel``."""
-    refuse({"order of elements": order})
-    return ma.reshape(a, (-1,))
+    return reshape(a, -1, order)
 
 
 def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Tensor:
