@@ -230,8 +230,7 @@ def test_rooms_are_within_their_budgets() -> None:
         found = sum(n for module, n in lines.items() if room(module) in names)
         assert found <= budget, (
             f"{', '.join(names)} have {found} lines, and {budget} by BUDGETS of {__file__}: take "
-            f"{found - budget} back in these rooms, or raise that number and give the reason in the "
-            "commit"
+            f"{found - budget} back there, or raise the number, with the reason in the commit"
         )
 
 

@@ -162,7 +162,7 @@ def load(
 
     Notes
     -----
-    Wengert's own.
+    Wengert's own. A warning names the states that are left out where an optimiser's is loaded.
 
     Examples
     --------
