@@ -343,6 +343,7 @@ def test_keys_in_order_by_two_arrays_are_as_the_hint_says():
     ("call", "what"),
     [
         (lambda x: np.reshape(x, (2, 2), order="F"), "np.reshape: order='F' is not"),
+        (lambda x: np.ravel(x, order="F"), "read in rows; np.transpose(np.reshape(np.transpose(x)"),
         (lambda x: np.argmax(x, None, 3), "np.argmax: out=3"),
         (lambda x: np.exp(x, casting="nothing"), "np.exp: casting='nothing'"),
         (lambda x: np.unique(x, axis=0), "np.unique: axis="),

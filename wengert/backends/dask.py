@@ -48,11 +48,7 @@ def _choose(x: Any, indices: Any, axis: int, indices_axis: int, choose: Kernel) 
 
 
 def take(x: Any, indices: Any, /, *, axis: int) -> Any:
-    return _choose(x, indices, axis, 0, _take)
-
-
-def _take(a: Any, i: Any) -> Any:
-    return a[..., i]
+    return _choose(x, indices, axis, 0, partial(np.take, axis=-1))
 
 
 def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Any:

@@ -15,6 +15,7 @@ from wengert.ops.creation import full_like, zeros_like
 from wengert.ops.data_type import astype, check_storable
 from wengert.ops.grids import meshgrid
 from wengert.ops.indexing import getitem, setitem
+from wengert.ops.manipulation.arranging import IN_ROWS
 from wengert.ops.operands import operands
 from wengert.protocols import UnsupportedError
 from wengert.protocols.translation import cast, list_of, refuse
@@ -230,7 +231,8 @@ def ravel(a: Any, order: str = "C") -> Tensor:
 
 def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Tensor:
     """``np.reshape``."""
-    refuse({"order of elements": order})
+    if order not in (None, "C"):
+        raise UnsupportedError(IN_ROWS.format(order))
     return ma.reshape(a, tuple(shape) if isinstance(shape, tuple | list) else (shape,), copy=copy)
 
 

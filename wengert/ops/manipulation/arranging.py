@@ -11,6 +11,12 @@ from wengert.tape.tensor import Tensor
 
 __all__ = ["expand_dims", "flip", "moveaxis", "permute_dims", "reshape", "roll", "squeeze"]
 
+#: What is said of another order of elements than "C".
+IN_ROWS = (
+    "order={!r} is not supported for Tensors, whose elements are read in rows; "
+    "np.transpose(np.reshape(np.transpose(x), shape[::-1])) reads columns"
+)
+
 # -- axes -----------------------------------------------------------------------------------------
 
 
@@ -216,10 +222,7 @@ def reshape(
     wanted = as_shape((shape, *lengths) if lengths else shape)
     copy = copy if copy is None else bool(copy)
     if order != "C":
-        raise TypeError(
-            f"reshape: order={order!r} is not supported, since elements are read in rows; "
-            "np.transpose(np.reshape(np.transpose(x), shape[::-1])) reads columns"
-        )
+        raise TypeError(f"reshape: {IN_ROWS.format(order)}")
     if wanted and min(wanted) < -1:
         raise ValueError(f"reshape: lengths can't be negative but for one -1, as in {wanted}")
     try:
