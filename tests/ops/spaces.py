@@ -190,6 +190,7 @@ ELSEWHERE = {
         for option in ("axis", "dim", "unbiased", "ddof", "keepdims", "keepdim")
     },
     ("at", "key"): "tests/ops/test_updates.py",
+    ("reshape", "order"): "tests/ops/test_manipulation.py",
     ("normal", "size"): "tests/ops/test_random.py",
     ("uniform", "size"): "tests/ops/test_random.py",
 }
