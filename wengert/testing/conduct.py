@@ -196,6 +196,8 @@ def check_precision(results: Iterable[Tensor]) -> None:
     tracked = [(result._node, result._array) for result in results if result._node is not None]
     kin: dict[int, Any] = {node.number: array for node, array in tracked}
     for node in ancestors(node for node, _ in tracked):
+        if node.number not in kin:  # every rule on the way to it returns None
+            continue
         g = _ones(node, kin[node.number])
         for at, more in node.flows(g):
             parent: Any = node.parents[at]
