@@ -133,6 +133,7 @@ class Region:
         operations = _Operations()
         try:
             steps = Problem(operations.of(self.problem), self.problem.arguments)
+            steps = steps.scaled(np.max(self.problem.scale_of_results))
             found = Region(steps, self.own, self.radius / CLOSE).bends(self.own)
             several = operations.kinks(found, steps.segments) > 1
             found = found[-self.problem.middle().size :]
@@ -328,10 +329,16 @@ class Surroundings:
     @cached_property
     def rough(self) -> Reals:
         """How far the results are from a polynomial over the steps of the differences."""
-        reach = RATIO**2 * self.region.last
+        reach, found, flat = RATIO * self.region.last, np.array(0.0), np.array(True)
         with np.errstate(all="ignore"):
-            line = [self.region.problem.results_at(reach * t * self.direction) for t in POINTS]
-            found: Reals = np.max(abs(REST @ np.stack(line)), axis=0)
+            for _ in range(3):  # a constant result may be a step of a staircase
+                reach *= RATIO
+                moves = reach * POINTS[:, None] * self.direction
+                line = np.stack([self.region.problem.results_at(move) for move in moves])
+                found = np.where(flat, np.max(abs(REST @ line), axis=0), found)
+                flat = flat & (np.ptp(line, axis=0) == 0)
+                if not flat.any():
+                    break
         return found
 
     def _hides(self, found: Estimate, row: int, given: float) -> bool:
