@@ -89,11 +89,11 @@ class Comparison:
         if fast:
             weights, combined, small = self.sample.weights, self._combine(mode), False
             for at, (found, given) in enumerate(zip(self.sample.found, combined, strict=True)):
-                allowed = np.sum(self._allowance(found, weights))
+                allowed = self._allowance(found, weights)
                 miss = abs(given - weights @ found.value)
-                if not miss <= allowed:
+                if not miss <= np.sum(allowed + self.tolerance.atol):
                     differing.append((at, given))
-                small |= bool(miss > allowed - self.tolerance.atol * weights.size)
+                small |= bool(miss > np.sum(allowed, where=found.value != 0))
             if not (differing or small):
                 return None
         jacobian = self._jacobian(mode)
@@ -121,9 +121,8 @@ class Comparison:
         )
 
     def _allowance(self, found: Estimate, weights: Reals) -> Reals:
-        """How far each term of a weighted sum of derivatives may be off."""
-        atol, rtol = self.tolerance
-        return atol + rtol * abs(weights * found.value) + abs(weights) * found.rounding
+        """How far each term of a weighted sum of derivatives may be off, beside ``atol``."""
+        return self.tolerance.rtol * abs(weights * found.value) + abs(weights) * found.rounding
 
     @cached_property
     def sample(self) -> _Sample:
@@ -140,7 +139,7 @@ class Comparison:
                 directions.append(drawn / np.linalg.norm(drawn))
 
         def is_settled(found: Estimate) -> bool:
-            allowed = self._allowance(found, weights)
+            allowed = self._allowance(found, weights) + self.tolerance.atol
             return bool(np.all(abs(weights) * found.error <= allowed / 2))
 
         found = [self._along(direction, is_settled) for direction in directions]
@@ -188,8 +187,8 @@ class Comparison:
         if not self.tolerance.atol or not analytic.size:
             return
         numerical = np.stack([found.value for found in self.columns], axis=1)
-        allowed = np.stack([self.tolerance(found) for found in self.columns], axis=1)
-        differ = abs(analytic - numerical) > allowed - self.tolerance.atol
+        strict = self.tolerance._replace(atol=0.0)
+        differ = abs(analytic - numerical) > np.stack([strict(x) for x in self.columns], axis=1)
         for mask in self.problem.masks().values():
             among = differ & (mask > 0)
             size = np.max(abs(numerical * mask), axis=1, keepdims=True)
