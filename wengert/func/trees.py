@@ -1,9 +1,11 @@
 """Trees: nested dicts, lists, tuples, named tuples and dataclasses, as a list of their leaves."""
 
 import dataclasses
+import functools
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import islice
+from types import MemberDescriptorType
 from typing import Any, NamedTuple
 
 IsLeaf = Callable[[Any], bool] | None
@@ -62,13 +64,67 @@ def _take_sequence(node: Sequence[Any]) -> tuple[Sequence[Any], None]:
     return node, None
 
 
-def _take_dataclass(node: Any) -> tuple[list[Any], tuple[Any, ...]]:
-    fields = [field for field in dataclasses.fields(node) if field.init]
-    moving = tuple([field.name for field in fields if not field.metadata.get("static")])
-    still = tuple(
-        (field.name, getattr(node, field.name)) for field in fields if field.metadata.get("static")
+class _Rest(NamedTuple):
+    """An object without its leaves: its keys and attributes, of which some are ``still``."""
+
+    keys: tuple[Hashable, ...]
+    names: tuple[str, ...]
+    still: tuple[tuple[str, Any], ...]
+
+    def split(self, children: Sequence[Any]) -> tuple[dict[Hashable, Any], dict[str, Any]]:
+        """The items and the attributes, in their order, with these children."""
+        left, held = iter(children), dict(self.still)
+        items = {key: next(left) for key in self.keys}
+        return items, {x: held[x] if x in held else next(left) for x in self.names}
+
+
+@functools.cache
+def _attributes(cls: type) -> tuple[frozenset[str], frozenset[str], frozenset[str], list[str]]:
+    """The fields of a class, its static ones, its cached properties, and its slots."""
+    fields = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
+    known = [(name, x) for base in cls.__mro__ for name, x in vars(base).items()]
+    return (
+        frozenset([x.name for x in fields if x.init]),
+        frozenset([x.name for x in fields if x.metadata.get("static")]),
+        frozenset([name for name, x in known if isinstance(x, functools.cached_property)]),
+        [name for name, x in known if type(x) is MemberDescriptorType],
     )
-    return [getattr(node, name) for name in moving], (moving, still)
+
+
+def _take_object(node: Any) -> tuple[list[Any], _Rest]:
+    fields, static, cached, slots = _attributes(type(node))  # type: ignore[arg-type]
+    held = {name: getattr(node, name) for name in slots if hasattr(node, name)}
+    held |= getattr(node, "__dict__", {})
+    held = {name: x for name, x in held.items() if name not in cached}
+    moving = fields.union([name for name, x in held.items() if _has_arrays(x)]) - static
+    still = tuple([(name, x) for name, x in held.items() if name not in moving])
+    items = dict(node) if isinstance(node, dict) else {}
+    if isinstance(node, tuple):
+        items = dict(zip(node._fields, node, strict=True))  # type: ignore[attr-defined]
+    children = [*items.values(), *[x for name, x in held.items() if name in moving]]
+    return children, _Rest(tuple(items), tuple(held), still)
+
+
+def _has_arrays(x: Any) -> bool:
+    return any(hasattr(leaf, "dtype") and hasattr(leaf, "shape") for leaf in tree_leaves(x))
+
+
+def _make_object(cls: type, rest: _Rest, children: Sequence[Any]) -> Any:
+    base: Any = next(each for each in cls.__mro__ if not each.__flags__ & 1 << 9)  # one in C
+    items, held = rest.split(children)
+    node = base.__new__(cls, items.values()) if base is tuple else base.__new__(cls)
+    if isinstance(node, dict):
+        for key, x in items.items():
+            base.__setitem__(node, key, x)
+    for name, x in held.items():
+        object.__setattr__(node, name, x)
+    return node
+
+
+def _name_parts(cls: type, rest: _Rest, count: int) -> list[str]:
+    still = dict(rest.still)
+    keys = [f"[{key!r}]" if issubclass(cls, dict) else f".{key}" for key in rest.keys]
+    return [*keys, *[f".{name}" for name in rest.names if name not in still]]
 
 
 def _indices(cls: type, extra: Any, count: int) -> list[str]:
@@ -106,18 +162,7 @@ _KINDS: dict[type, _Kind] = {
         lambda cls, extra, count: _spellings(extra[1].keys),
     ),
 }
-_NAMED = _Kind(
-    _take_sequence,
-    lambda cls, extra, children: cls(*children),
-    lambda cls, extra, count: [f".{name}" for name in cls._fields],  # type: ignore[attr-defined]
-)
-_DATACLASS = _Kind(
-    _take_dataclass,
-    lambda cls, extra, children: cls(
-        **dict(zip(extra[0], children, strict=True)), **dict(extra[1])
-    ),
-    lambda cls, extra, count: [f".{name}" for name in extra[0]],
-)
+_OBJECT = _Kind(_take_object, _make_object, _name_parts)
 
 
 def register_node(
@@ -170,9 +215,8 @@ def node_kind(cls: type) -> _Kind | None:
     found = _KINDS.get(cls)
     if found is not None:
         return found
-    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
-        return _NAMED
-    return _DATACLASS if dataclasses.is_dataclass(cls) else None
+    named = issubclass(cls, tuple) and hasattr(cls, "_fields")
+    return _OBJECT if named or dataclasses.is_dataclass(cls) else None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -261,11 +305,19 @@ class TreeDef:
         if self.cls is type(None):
             return "None"
         bare = self.cls in (list, tuple)
-        inside = ", ".join(str(c) if bare else f"{name}: {c}" for name, c in self._named_children())
-        return f"{self.cls.__name__}({inside})"
+        inside = [str(c) if bare else f"{name}: {c}" for name, c in self._named_children()]
+        inside += [f".{name}: {x!r}" for name, x in getattr(self.extra, "still", ())]
+        return f"{self.cls.__name__}({', '.join(inside)})"
 
 
 _LEAF = TreeDef(None, None, (), 1)
+
+
+def still_parts(structure: TreeDef) -> Iterator[tuple[str, Any]]:
+    """The attributes in a tree that are no leaves, with their names."""
+    yield from getattr(structure.extra, "still", ())
+    for child in structure.children:
+        yield from still_parts(child)
 
 
 def trees_of(structures: Iterable[TreeDef], leaves: Iterable[Any]) -> list[Any]:
@@ -280,8 +332,9 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeDef]
     Nodes are dicts (also ordered and default ones), lists, tuples, named tuples, deques,
     dataclasses, and what `register_node` knows. None is a node without leaves. All else is a leaf:
     Tensors, arrays, numbers, strings. The leaves of a dict come in the order of its sorted keys.
-    A field of a dataclass whose metadata has a true ``"static"`` belongs to the structure, as do
-    fields with ``init=False``, which the constructor sets.
+    Objects are rebuilt without their constructor. A field of a dataclass whose metadata has a true
+    ``"static"`` belongs to the structure. So do attributes without arrays that are no fields, or
+    fields with ``init=False``. Cached properties are left out.
 
     Parameters
     ----------
