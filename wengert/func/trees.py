@@ -1,9 +1,11 @@
 """Trees: nested dicts, lists, tuples, named tuples and dataclasses, as a list of their leaves."""
 
 import dataclasses
-import functools
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import is_dataclass
+from functools import cached_property, lru_cache
 from itertools import islice
 from types import MemberDescriptorType
 from typing import Any, NamedTuple
@@ -25,19 +27,20 @@ class _Kind(NamedTuple):
 
 
 class _Keys:
-    """The keys of a dict: in the order of the children, and as they were inserted."""
+    """The keys of a dict, in the order of the children and as inserted; a default one's factory."""
 
-    __slots__ = ("inserted", "keys")
+    __slots__ = ("factory", "inserted", "keys")
 
-    def __init__(self, given: Iterable[Hashable]) -> None:
-        self.inserted = tuple(given)
-        try:
-            self.keys = tuple(sorted(self.inserted))  # type: ignore[type-var]
-        except TypeError:  # keys that cannot be compared stay as they are
-            self.keys = self.inserted
+    def __init__(self, node: dict[Any, Any]) -> None:
+        self.factory = getattr(node, "default_factory", None)
+        self.keys = self.inserted = tuple(node)
+        if type(node) is not OrderedDict:
+            with suppress(TypeError):  # keys that cannot be compared stay as they are
+                self.keys = tuple(sorted(node))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Keys) and self.keys == other.keys
+        mine = self.keys, self.factory
+        return isinstance(other, _Keys) and mine == (other.keys, other.factory)
 
     def __hash__(self) -> int:
         return hash(self.keys)
@@ -55,54 +58,49 @@ def _take_dict(node: dict[Any, Any]) -> tuple[list[Any], _Keys]:
     return [node[key] for key in keys.keys], keys
 
 
-def _take_default(node: Any) -> tuple[list[Any], tuple[Any, _Keys]]:
-    children, keys = _take_dict(node)
-    return children, (node.default_factory, keys)
-
-
-def _take_sequence(node: Sequence[Any]) -> tuple[Sequence[Any], None]:
-    return node, None
+def _make_dict(cls: Any, keys: _Keys, children: Sequence[Any]) -> Any:
+    items = keys.items(children)
+    return defaultdict(keys.factory, items) if cls is defaultdict else cls(items)
 
 
 class _Rest(NamedTuple):
-    """An object without its leaves: its keys and attributes, of which some are ``still``."""
+    """An object without its leaves: keys of items, and attributes, of which some are ``still``."""
 
     keys: tuple[Hashable, ...]
     names: tuple[str, ...]
     still: tuple[tuple[str, Any], ...]
 
-    def split(self, children: Sequence[Any]) -> tuple[dict[Hashable, Any], dict[str, Any]]:
-        """The items and the attributes, in their order, with these children."""
-        left, held = iter(children), dict(self.still)
-        items = {key: next(left) for key in self.keys}
-        return items, {x: held[x] if x in held else next(left) for x in self.names}
+    def moving(self) -> list[str]:
+        held = dict(self.still)
+        return [name for name in self.names if name not in held]
 
 
-@functools.cache
-def _attributes(cls: type) -> tuple[frozenset[str], frozenset[str], frozenset[str], list[str]]:
-    """The fields of a class, its static ones, its cached properties, and its slots."""
-    fields = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
-    known = [(name, x) for base in cls.__mro__ for name, x in vars(base).items()]
+@lru_cache(maxsize=1024)
+def _attributes(cls: type) -> tuple[list[str], set[str], set[str], set[str]]:
+    """A class's slots, fields, static fields, and cached properties."""
+    fields = dataclasses.fields(cls) if is_dataclass(cls) else ()
+    known = [pair for base in cls.__mro__ for pair in vars(base).items()]
     return (
-        frozenset([x.name for x in fields if x.init]),
-        frozenset([x.name for x in fields if x.metadata.get("static")]),
-        frozenset([name for name, x in known if isinstance(x, functools.cached_property)]),
         [name for name, x in known if type(x) is MemberDescriptorType],
+        {field.name for field in fields if field.init},
+        {field.name for field in fields if field.metadata.get("static")},
+        {name for name, x in known if isinstance(x, cached_property)},
     )
 
 
 def _take_object(node: Any) -> tuple[list[Any], _Rest]:
-    fields, static, cached, slots = _attributes(type(node))  # type: ignore[arg-type]
+    slots, fields, static, cached = _attributes(type(node))  # type: ignore[arg-type]
     held = {name: getattr(node, name) for name in slots if hasattr(node, name)}
     held |= getattr(node, "__dict__", {})
-    held = {name: x for name, x in held.items() if name not in cached}
-    moving = fields.union([name for name, x in held.items() if _has_arrays(x)]) - static
-    still = tuple([(name, x) for name, x in held.items() if name not in moving])
+    names = tuple([name for name in held if name not in cached])
+    free = [name for name in names if name not in static]
+    moving = {name for name in free if name in fields or _has_arrays(held[name])}
     items = dict(node) if isinstance(node, dict) else {}
     if isinstance(node, tuple):
         items = dict(zip(node._fields, node, strict=True))  # type: ignore[attr-defined]
-    children = [*items.values(), *[x for name, x in held.items() if name in moving]]
-    return children, _Rest(tuple(items), tuple(held), still)
+    still = tuple([(name, held[name]) for name in names if name not in moving])
+    children = [*items.values(), *[held[name] for name in names if name in moving]]
+    return children, _Rest(tuple(items), names, still)
 
 
 def _has_arrays(x: Any) -> bool:
@@ -111,58 +109,42 @@ def _has_arrays(x: Any) -> bool:
 
 def _make_object(cls: type, rest: _Rest, children: Sequence[Any]) -> Any:
     base: Any = next(each for each in cls.__mro__ if not each.__flags__ & 1 << 9)  # one in C
-    items, held = rest.split(children)
-    node = base.__new__(cls, items.values()) if base is tuple else base.__new__(cls)
+    items, held = children[: len(rest.keys)], dict(rest.still)
+    held |= zip(rest.moving(), children[len(items) :], strict=True)
+    node = base.__new__(cls, items) if base is tuple else base.__new__(cls)
     if isinstance(node, dict):
-        for key, x in items.items():
+        for key, x in zip(rest.keys, items, strict=True):
             base.__setitem__(node, key, x)
-    for name, x in held.items():
-        object.__setattr__(node, name, x)
+    for name in rest.names:
+        object.__setattr__(node, name, held[name])
     return node
-
-
-def _name_parts(cls: type, rest: _Rest, count: int) -> list[str]:
-    still = dict(rest.still)
-    keys = [f"[{key!r}]" if issubclass(cls, dict) else f".{key}" for key in rest.keys]
-    return [*keys, *[f".{name}" for name in rest.names if name not in still]]
-
-
-def _indices(cls: type, extra: Any, count: int) -> list[str]:
-    return [f"[{i}]" for i in range(count)]
 
 
 def _spellings(keys: Iterable[Hashable]) -> list[str]:
     return [f"[{key!r}]" for key in keys]
 
 
+_SEQUENCE = _Kind(
+    lambda node: (node, getattr(node, "maxlen", None)),
+    lambda cls, extra, children: deque(children, extra) if cls is deque else cls(children),
+    lambda cls, extra, count: [f"[{i}]" for i in range(count)],
+)
+_DICT = _Kind(_take_dict, _make_dict, lambda cls, extra, count: _spellings(extra.keys))
 _KINDS: dict[type, _Kind] = {
     type(None): _Kind(
         lambda node: ((), None), lambda cls, extra, children: None, lambda cls, extra, count: ()
     ),
-    list: _Kind(_take_sequence, lambda cls, extra, children: list(children), _indices),
-    tuple: _Kind(_take_sequence, lambda cls, extra, children: tuple(children), _indices),
-    deque: _Kind(
-        lambda node: (node, node.maxlen),
-        lambda cls, extra, children: deque(children, maxlen=extra),
-        _indices,
-    ),
-    dict: _Kind(
-        _take_dict,
-        lambda cls, extra, children: dict(extra.items(children)),
-        lambda cls, extra, count: _spellings(extra.keys),
-    ),
-    OrderedDict: _Kind(
-        lambda node: (list(node.values()), tuple(node)),
-        lambda cls, extra, children: OrderedDict(zip(extra, children, strict=True)),
-        lambda cls, extra, count: _spellings(extra),
-    ),
-    defaultdict: _Kind(
-        _take_default,
-        lambda cls, extra, children: defaultdict(extra[0], extra[1].items(children)),
-        lambda cls, extra, count: _spellings(extra[1].keys),
-    ),
+    **dict.fromkeys((list, tuple, deque), _SEQUENCE),
+    **dict.fromkeys((dict, OrderedDict, defaultdict), _DICT),
 }
-_OBJECT = _Kind(_take_object, _make_object, _name_parts)
+_OBJECT = _Kind(
+    _take_object,
+    _make_object,
+    lambda cls, extra, count: [
+        *(_spellings(extra.keys) if issubclass(cls, dict) else [f".{key}" for key in extra.keys]),
+        *[f".{name}" for name in extra.moving()],
+    ],
+)
 
 
 def register_node(
@@ -199,12 +181,8 @@ def register_node(
     if node_kind(cls) is not None:
         raise ValueError(f"objects of {cls.__qualname__} are nodes of trees already")
 
-    def take(node: Any) -> tuple[tuple[Any, ...], Any]:
-        children, extra = flatten(node)
-        return tuple(children), extra
-
     _KINDS[cls] = _Kind(
-        take,
+        flatten,
         lambda cls, extra, children: unflatten(extra, tuple(children)),
         lambda cls, extra, count: [f"<{cls.__name__} child {i}>" for i in range(count)],
     )
@@ -216,7 +194,7 @@ def node_kind(cls: type) -> _Kind | None:
     if found is not None:
         return found
     named = issubclass(cls, tuple) and hasattr(cls, "_fields")
-    return _OBJECT if named or dataclasses.is_dataclass(cls) else None
+    return _OBJECT if named or is_dataclass(cls) else None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
