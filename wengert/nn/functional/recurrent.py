@@ -91,8 +91,9 @@ def _lstm_composite(xp: Any, z: Any, weight: Any, h: Any, c: Any) -> tuple[Any, 
         i, f, g, o = xp.expit(i), xp.expit(f), xp.tanh(g), xp.expit(o)
         c = f * c + i * g
         h = o * xp.tanh(c)
-        found.append((h, c, xp.concat((i, f, g, o), axis=-1)))
-    return tuple([xp.stack(parts, axis=0) for parts in zip(*found, strict=True)])
+        found.append((h, c, i, f, g, o))
+    h, c, *gates = (xp.stack(parts, axis=0) for parts in zip(*found, strict=True))
+    return h, c, xp.concat(gates, axis=-1)
 
 
 def _lstm_cotangents(
@@ -166,8 +167,9 @@ def _gru_composite(xp: Any, z: Any, weight: Any, h: Any, bias: Any) -> tuple[Any
         own = new[1]
         new = xp.tanh(new[0] + r * own)
         h = new + update * (h - new)
-        found.append((h, xp.concat((r, update, new), axis=-1), own))
-    return tuple([xp.stack(parts, axis=0) for parts in zip(*found, strict=True)])
+        found.append((h, own, r, update, new))
+    h, own, *gates = (xp.stack(parts, axis=0) for parts in zip(*found, strict=True))
+    return h, xp.concat(gates, axis=-1), own
 
 
 def _gru_cotangents(
