@@ -67,6 +67,8 @@ class Hidden(NamedTuple("Hiding", [("a", float)])):  # whose objects have attrib
     pass
 def hidden(k):
     return with_k(Hidden(1.0), k)
+def torch():
+    return pytest.importorskip("torch")
 def stats():
     return pytest.importorskip("wengert.scipy.stats", exc_type=ImportError)
 """
@@ -344,6 +346,120 @@ a name of a module that was not there
     | ModuleType('settings_of_a_user') | x * getattr(o, 'SCALE', 3) | o.SCALE = 5
 an equal key of a Tensor
     | {Layer(2.0): X} | x * next(iter(o)).k | o.clear(); o.update({Layer(3.0): X})
+the parameter of an identity
+    | [p := wg.nn.Parameter(X), {id(p): 2.0}, p] | x * o[1].get(id(o[0]), 3.0)
+    | o[0] = wg.nn.Parameter(X)
+an object of a hash that is held
+    | [p := Plain(), {hash(p): 2.0}, p, hash] | x * o[1].get(o[3](o[0]), 3.0) | o[0] = Plain()
+the defaults of an optimizer
+    | [wg.optim.SGD([wg.nn.Parameter(X)], lr=2.0)] | x * o[0].defaults['lr']
+    | o[0] = wg.optim.SGD([wg.nn.Parameter(X)], lr=3.0)
+a default of an optimizer | wg.optim.SGD([wg.nn.Parameter(X)], lr=2.0) | x * o.defaults['lr']
+    | o.defaults['lr'] = 3.0
+a method that an enum calls | Mode | x * o('x').value | rescale(1)
+    > SCALE = 2
+    > class Mode(Enum):
+    >     A, B = 1, 2
+    >     @classmethod
+    >     def _missing_(cls, name):
+    >         return cls(SCALE)
+a method that a library calls | Encoder() | x * float(o.encode(o)) | rescale()
+    > class Encoder(json.JSONEncoder):
+    >     def default(self, x):
+    >         return SCALE
+a method of a computed name | Visitor(), ast.parse('1', mode='eval') | x * o[0].visit(o[1]) | rescale()
+    > import ast
+    > class Visitor(ast.NodeVisitor):
+    >     def visit_Expression(self, node):
+    >         return self.visit(node.body)
+    >     def visit_Constant(self, node):
+    >         return node.value * SCALE
+a generator with numbers of its own
+    | type('Made', (random.Random,), {'random': lambda self: SCALE})() | x * o.uniform(0, 1)
+    | rescale()
+what is given by keywords | Keys() | x * dict(**o)['k'] | rescale()
+    > class Keys:
+    >     def keys(self):
+    >         return ["k"]
+    >     def __getitem__(self, key):
+    >         return SCALE
+the class of a static method | Made.scaled | o(x) | o.__globals__['Made'].k = 3.0
+    > class Made(Plain):
+    >     @staticmethod
+    >     def scaled(x):
+    >         return x * __class__.k
+the class above a static method | Made.scaled | o(x) | Plain.k = 3.0
+    > class Made(Plain):
+    >     @staticmethod
+    >     def scaled(x):
+    >         return x * super(__class__, __class__).k
+the name of a function | [like_a_librarys] | x * len(o[0].__name__) | o[0].__name__ = 'f'
+the name of a like function
+    | [like_a_librarys] | x * len(o[0].__name__)
+    | o[0] = types.FunctionType(o[0].__code__, globals(), 'f')
+the text of a function | like_a_librarys | x * len(o.__doc__) | o.__doc__ = 'f'
+the name of a class | type('Made', (), {})() | x * len(type(o).__name__) | type(o).__name__ = 'M'
+annotations of a class
+    | type('Made', (), {'__annotations__': {'a': int}}) | x * len(typing.get_type_hints(o))
+    | o.__annotations__.update(b=int)
+    > import typing
+annotations of a function | annotated | x * len(o.__annotations__) | o.__annotations__.update(b=int)
+    > def annotated(a: int): pass
+the room of a deque
+    | [collections.deque([1.0], 1)] | x * len(o[0] + o[0]) | o[0] = collections.deque([1.0], 2)
+    > import collections
+a protocol | Plain() | x * (2.0 if isinstance(o, Runs) else 3.0) | o.run = 1
+    > import typing
+    > @typing.runtime_checkable
+    > class Runs(typing.Protocol):
+    >     def run(self): ...
+a cell that was empty | later | o(x) | o(X, 3.0)
+    > def made():
+    >     def later(x, new=None):
+    >         nonlocal k
+    >         if new:
+    >             k = new
+    >         try:
+    >             return x * k
+    >         except NameError:
+    >             return x
+    >     if 0:
+    >         k = 1.0
+    >     return later
+    > later = made()
+the order of a pattern | Pair(2.0, 3.0) | in_a_pattern(x, o) | Pair.__match_args__ = ('b', 'a')
+    > @dataclasses.dataclass
+    > class Pair:
+    >     a: float
+    >     b: float
+    > def in_a_pattern(x, o):
+    >     match o:
+    >         case Pair(a, b):
+    >             return x * a + b
+a field that no constructor takes | Made() | x * o.k | o.k = 3.0
+    > @dataclasses.dataclass
+    > class Made:
+    >     k: float = dataclasses.field(default=2.0, init=False)
+an attribute that a constructor makes | Made(2.0) | x * o.k * o.y | o.k = 3.0
+    > @dataclasses.dataclass
+    > class Made:
+    >     k: dataclasses.InitVar[float]
+    >     def __post_init__(self, k):
+    >         self.k, self.y = k, X * k
+the parts of an attribute of a dataclass | with_k(Layer2(), [2.0]) | x * o.k[0] | o.k[0] = 3.0
+    > @dataclasses.dataclass
+    > class Layer2:
+    >     a: float = 1.0
+the parts of a static field | Made([2.0]) | x * o.k[0] | o.k[0] = 3.0
+    > @dataclasses.dataclass
+    > class Made:
+    >     k: list = dataclasses.field(metadata={"static": True})
+an array of a named tuple's object | hidden(X) | x * o.k | o.k = -X
+what PyTorch's data sets hold
+    | torch().utils.data.Subset(Scales(), [0, 1]) | x * o[1] | o.indices = [0, 2]
+    > class Scales:
+    >     def __getitem__(self, i):
+    >         return i * SCALE
 the order of parameters
     | Pair() | x + next(iter(o.parameters())).detach() | a = o.a; del o.a; o.a = a
     > class Pair(wg.nn.Module):
@@ -436,6 +552,24 @@ a module that is made inside | None | (x, wg.nn.Dropout(0.5)) | each replay woul
 an object that is made inside
     | None | (x, type('Made', (functools.partial,), {})(abs)) | each replay would return the same
 a method of what is made inside | None | (x, [].append) | each replay would return the same one
+a module of PyTorch's | torch().nn.Linear(1, 1) | x * o.weight.item() | o is a Linear
+numbers of the system | random.SystemRandom() | x * o.random() | o is a SystemRandom
+the state of a generator | random.Random(0) | x * (o.getstate()[1][0] % 7) | the state of a random
+a copy of a generator
+    | np.random.default_rng(0) | x * copy.deepcopy(o).random() | the state of a random generator
+    > import copy
+the state of all generators
+    | 2.0 | x * (np.random.get_state()[1][0] % 7) | the state of a random generator
+a seed inside | 2.0 | wg.manual_seed(0) or x * wg.rand(3) | generators are seeded
+all attributes beside programs | Counted() | o.counted(x) | may read all attributes of o
+    > class Counted:
+    >     @wg.compile
+    >     def other(self):
+    >         return None
+    >     def __init__(self):
+    >         self.other
+    >     def counted(self, x):
+    >         return x * len(vars(self))
 JSON | 2.0 | x * float(json.dumps(o)) | static_argnames
 """
 )
@@ -557,3 +691,22 @@ def test_an_option_is_switched_on_midway(name: str, option: Any, check: int | No
     assert all(map(same_bits, found, run(False)[0]))
     assert f.report.recordings == 2
     assert "ran as it is, in which an optimizer made its state" in str(f.report)
+
+
+def test_attributes_that_come_by_the_dictionary_are_noticed() -> None:
+    class Terms:
+        def __init__(self) -> None:
+            self.first = 1.0
+
+        def total(self, x: wg.Tensor) -> wg.Tensor:
+            return x * sum(vars(self).values())
+
+    terms = Terms()
+    total = wg.compile(terms.total)
+    assert [total(wg.ones(())).item() for _ in range(2)] == [1.0, 1.0]
+    terms.second = 2.0  # type: ignore[attr-defined]
+    assert total(wg.ones(())).item() == 3.0
+    del terms.second  # type: ignore[attr-defined]
+    assert total(wg.ones(())).item() == 1.0
+    vars(terms)["third"] = 5.0
+    assert total(wg.ones(())).item() == 6.0

@@ -96,19 +96,22 @@ class Layout:
         return hash(self.structure.num_leaves)
 
     @cached_property
-    def _classes(self) -> list[Any]:
-        found, structures = dict[int, Any](), [self.structure]
+    def _held(self) -> list[tuple[str, Any]]:
+        found, structures = dict[int, tuple[str, Any]](), [self.structure]
         for structure in structures:
             structures += structure.children
-            if structure.cls is not None and class_of_user(structure.cls):
-                found[id(structure.cls)] = structure.cls
-            found |= {id(x): x for x in getattr(structure.extra, "inserted", ()) if leads_on(x)}
+            cls, extra = structure.cls, structure.extra
+            known = [getattr(extra, "factory", None), *getattr(extra, "inserted", ())]
+            known += [cls] if cls is not None and class_of_user(cls) else []
+            found |= {id(x): (getattr(x, "__name__", "a key"), x) for x in known if leads_on(x)}
+            # In a tuple, where the walk makes inputs of Tensors, too.
+            still = [x for x in getattr(extra, "still", ()) if not is_plain(x[1])]
+            found |= {id(x): (name, (x,)) for name, x in still}
         return [*found.values()]
 
     def roots(self, leaves: Sequence[Any]) -> Iterator[tuple[str, Any]]:
-        """The leaves, and the user's classes and keys of what they are in, with their names."""
-        yield from zip(self.names, leaves, strict=True)
-        yield from ((getattr(x, "__name__", "a key"), x) for x in self._classes)
+        """The leaves, and classes, keys and attributes of what they are in, with their names."""
+        yield from (*zip(self.names, leaves, strict=True), *self._held)
 
     @property
     def plain(self) -> bool:
@@ -212,9 +215,10 @@ def _same_layout(a: TreeDef, b: TreeDef) -> bool:
 
 def _same_keys(a: Any, b: Any) -> bool:
     if hasattr(a, "inserted") and hasattr(b, "inserted"):
-        return same_keys(a.inserted, b.inserted)
-    if type(a) is tuple and type(b) is tuple:
-        return len(a) == len(b) and all(map(_same_keys, a, b))
+        return a.factory is b.factory and same_keys(a.inserted, b.inserted)
+    if hasattr(a, "still") and hasattr(b, "still"):
+        pairs = (sum(x.still, (*x.names, *x.keys)) for x in (a, b))
+        return same_keys(*pairs)
     return a is b or (same(a, b) if type(a) in PLAIN else type(a) is type(b) and bool(a == b))
 
 

@@ -23,13 +23,13 @@ from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.state import Missing, State, is_plain, same
 from wengert.ops.data_type import get_default_dtype, set_default_dtype
 from wengert.tape.grad_mode import recording, set_recording
-from wengert.tape.hooks import Hooked, has_hooks
+from wengert.tape.hooks import Hooked, Hooks, has_hooks
 from wengert.tape.tensor import Tensor
 
 __all__ = ["CONTAINERS", "Before", "BegunError", "DrawError", "change_error"]
 
 #: Containers whose items are put back.
-CONTAINERS = (list, deque, dict, OrderedDict, defaultdict)
+CONTAINERS = (list, deque, dict, OrderedDict, defaultdict, Hooks)
 
 
 class DrawError(TraceError):
@@ -115,8 +115,9 @@ class Before:
         """Put all of it back but other libraries' generators."""
         for x, array, node, grad, slope in self.held:
             x._array, x._node, x._grad = array, node, grad
-            if isinstance(node, Hooked) and node not in self._hooked:
-                node.extra = None
+            if isinstance(node, Hooked) and node.extra and node not in self._hooked:
+                node.extra.gradient.clear()
+                node.extra.accumulated.clear()
             if grad is not None:
                 grad._array = slope
         for container, items in self._items:
@@ -125,7 +126,7 @@ class Before:
                 (container.update if isinstance(container, dict) else container.extend)(items)
         for place, x in (*self._places, *self.state.held):
             if place.kind != "part" and place.get() is not x:
-                with suppress(AttributeError, TypeError):  # of what is read-only
+                with suppress(Exception):  # of what is read-only, or checked by a setter
                     place.set(x)
         if repr(generators.get_rng_state()) != repr(self._rng):
             generators.set_rng_state(self._rng)

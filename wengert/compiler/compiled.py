@@ -138,6 +138,11 @@ class Compiled(Generic[P, R]):
         """A compiled method: each object has programs of its own."""
         if instance is None:
             return self
+        if not hasattr(instance, "__dict__"):
+            raise TypeError(
+                f"objects of {type(instance).__name__} have no __dict__ for programs; compile a "
+                "method of the object: wg.compile(x.method)"
+            )
         known = vars(instance).get(PROGRAMS)
         if type(known) is not Programs or known.owner != id(instance):  # of what it is a copy of
             known = Programs(instance)

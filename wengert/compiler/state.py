@@ -29,6 +29,7 @@ __all__ = [
     "NUMBERS",
     "PLAIN",
     "PROGRAMS",
+    "STILL",
     "UNCHANGING",
     "Exact",
     "Identity",
@@ -56,8 +57,8 @@ _OWN = (
     *[f"wengert.{room}" for room in ("numpy", "scipy", "torch", "tape.hooks")],
 )
 #: Packages of objects that never change, or that do nothing to a program.
-_STILL = frozenset({
-    *("numpy", "builtins", "typing", "types", "re", "pathlib", "enum", "abc", "torch", "jax"),
+STILL = frozenset({
+    *("numpy", "builtins", "typing", "types", "re", "pathlib", "enum", "abc", "jax"),
     *("jaxlib", "cupy", "dask", "array_api_strict", "ml_dtypes", "datetime", "fractions"),
     *("wengert", "dataclasses", "_abc", "array_api_compat", "logging", "warnings", "_thread"),
     *("_io", "_csv"),
@@ -297,15 +298,18 @@ def traits_of(kind: type) -> tuple[bool, bool, bool]:
     bases = [base for base in kind.__mro__ if base not in (Module, object)]
     # What stands for objects of SciPy's has tables of its own.
     own = str(kind.__module__).startswith(_OWN) and not hasattr(kind, "__mro_entries__")
-    walked = mine or own or package_of(kind.__module__) not in _STILL
+    walked = mine or own or package_of(kind.__module__) not in STILL
+    walked &= bool(kind.__dictoffset__) or package_of(kind.__module__) != "torch"
     written = kind.__dictoffset__ or any("__slots__" in vars(base) for base in bases)
     opaque = walked and not written and not hasattr(kind, "__get__")
     # What is in C, of which a Python class inherits.
     opaque |= walked and any(traits_of(base)[1] for base in bases[1:] if base not in UNCHANGING)
     nexts = [vars(base).get("__next__") for base in bases]
     opaque |= any(type(x) is WrapperDescriptorType for x in nexts) and kind.__module__ != "_io"
+    # PyTorch's modules compute with what is replaced while a function is recorded.
+    opaque |= any(base.__module__ == "torch.nn.modules.module" for base in bases)
     others = [base for base in bases if not class_of_user(base) and "__dict__" in vars(base)]
     whole = not mine or is_dataclass(kind) or hasattr(kind, "__attrs_attrs__")
-    whole |= any(package_of(base.__module__) not in _STILL for base in others)
+    whole |= any(package_of(base.__module__) not in STILL for base in others)
     whole |= any(str(base.__module__).startswith("wengert.") for base in bases)
     return walked, opaque or issubclass(kind, _CHANGING), whole

@@ -8,6 +8,7 @@ way, and gives the inputs of programs, and the plain values that calls compare.
 import copyreg
 import dis
 import functools
+import random
 import re
 import sys
 import types
@@ -28,6 +29,7 @@ from wengert.compiler.state import (
     NUMBERS,
     PLAIN,
     PROGRAMS,
+    STILL,
     UNCHANGING,
     Exact,
     Identity,
@@ -63,8 +65,20 @@ _BY_NAME = frozenset({
 })  # fmt: skip
 #: Names by which code makes objects of the class of others.
 _MAKING = frozenset({"type", "__class__", "replace", "_replace", "copy", "deepcopy"})
+#: Functions of an object's identity, and what stands for them among names.
+_IDENTITIES = frozenset({"id", "hash"})
+_BY_IDENTITY = "id()"
+#: Names by which code reads a generator's state, and what stands for the global ones.
+_READING = frozenset(
+    {
+        *("bit_generator", "copy", "deepcopy", "get_state", "getstate", "jumped", "spawn"),
+    }
+)
+_OF_RANDOM = "random.getstate()"
+#: What a function or class says of itself.
+_SAID = frozenset({"__name__", "__qualname__", "__doc__", "__annotations__"})
 #: Names that count by whatever name the code has a library's function or class.
-_COUNTED = _BY_NAME | _MAKING | {"errstate", "seterr"}
+_COUNTED = _BY_NAME | _MAKING | _READING | {"errstate", "seterr", "get_type_hints"}
 #: Descriptors that read the attribute of their name.
 _READERS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 #: Types of functions, classes and descriptors.
@@ -123,6 +137,7 @@ def find_state(
         while walk.later:  # optimisers, whose parameters have got their names from modules
             walk.instance(*walk.later.pop(0), now=True)
         if len(names) == before:
+            walk.check_generators()
             return walk.state
 
 
@@ -132,6 +147,9 @@ class _Walk:
         self.later: list[tuple[Any, str]] = []
         self.classes: set[type] = set()  # whose attributes are visited
         self.every = not names.isdisjoint(_BY_NAME)
+        self.said = sorted(names & _SAID)
+        if "get_type_hints" in names:
+            self.said.append("__annotations__")
         self.shared: dict[Any, int] | None = None  # the numbers of an optimizer's state
 
     def argument(self, x: Any, name: str) -> None:
@@ -162,7 +180,18 @@ class _Walk:
             return False
         self.state.known[id(x)] = name
         self.state.objects.append(x)
+        if _BY_IDENTITY in self.names:
+            self.fact(f"identity of {name}", Identity(x))
         return True
+
+    def check_generators(self) -> None:
+        """Raise if the code may read the state of a generator, which calls do not compare."""
+        read = self.names & (_READING if self.state.randoms else {_OF_RANDOM})
+        if read:
+            raise TraceError(
+                f"the compiled function may read the state of a random generator ({min(read)}), "
+                "where a replay would use the same again; read it outside"
+            )
 
     def visit(self, x: Any, place: Place | None, name: str, numeric: bool = False) -> None:
         """Visit what is at a place. Numbers are inputs in what is ``numeric``."""
@@ -280,6 +309,8 @@ class _Walk:
             self.names.add(x.attrname or "")
         if kind in _NAMED and not of_user(getattr(x, "__module__", None) or "builtins"):
             self.names.update({x.__name__} if kind in _READERS else {x.__name__} & _COUNTED)
+        if x is id or x is hash:
+            self.names.add(_BY_IDENTITY)
         if kind is types.FunctionType:
             mine = of_user(x.__globals__.get("__name__"))
             # Functions of a library may share their code, and differ in what is in their cells.
@@ -287,7 +318,7 @@ class _Walk:
             self.function(x, name, mine)
         elif isinstance(x, _ITEMS):
             self.check_access(x, name)
-            self.fact(name, (Identity(kind), len(x)))
+            self.fact(name, (Identity(kind), len(x), getattr(x, "maxlen", None)))
             ordered = isinstance(x, _ITEMS[:2])
             self.state.sizes.append((x, len(x) if ordered else frozenset(x), name))
             for i, part in enumerate(x):
@@ -310,6 +341,11 @@ class _Walk:
                 if class_of_user(base) and "__init__" in vars(base):
                     self.visit_at(vars(base), "__init__", f"{base.__name__}.__init__")
         elif isinstance(x, GENERATORS):
+            if isinstance(x, random.SystemRandom):
+                raise TraceError(
+                    f"{name} is a SystemRandom, whose numbers a replay would not draw again; draw "
+                    "by wg.random, or outside, and pass what is drawn"
+                )
             self.fact(name, Identity(kind))
             self.state.randoms.append((name, x))
         elif hasattr(kind, "_original"):  # a compiled function
@@ -338,20 +374,23 @@ class _Walk:
         names = _names(code) if mine else frozenset[str]()
         self.names.update(names)
         for variable, cell in zip(code.co_freevars, x.__closure__ or (), strict=True):
-            if variable == "__class__":
-                continue
             held = Place(cell, "cell_contents", variable, "attr").get()
-            if held is Missing or isinstance(
-                held, Plan
-            ):  # which an operation's first call replaces
+            if isinstance(held, Plan):  # which an operation's first call replaces
                 continue
-            if not mine and isinstance(held, types.BuiltinMethodType | weakref.WeakKeyDictionary):
-                continue  # of a cache
+            if variable == "__class__" and (not mine or "super" in names):
+                if mine and isinstance(held, type):
+                    self.cls(held, held.__name__)
+                continue
+            caches = (types.BuiltinMethodType, weakref.WeakKeyDictionary)
+            if not mine and (held is Missing or isinstance(held, caches)):
+                continue
             called = variable if mine else f"{name}.{variable}"
             self.visit_at(cell, "cell_contents", called, "attr")
         for where in ("__defaults__", "__kwdefaults__"):
             if getattr(x, where):
                 self.visit_at(x, where, f"{name}.{where}", "attr")
+        for key in self.said:
+            self.visit_at(x, key, f"{name}.{key}", "attr")
         if mine:
             space = x.__globals__
             self.state.held.append((Place(x, "__code__", f"{name}.__code__", "attr"), code))
@@ -419,7 +458,9 @@ class _Walk:
             self.cls(type(kind), type(kind).__name__)
         own = [base for base in kind.__mro__ if class_of_user(base)]
         made = not self.names.isdisjoint(_MAKING)  # objects of it, perhaps
-        others = [base for base in kind.__mro__ if package_of(base.__module__) == "wengert"]
+        others = [base for base in kind.__mro__[:-1] if not class_of_user(base)]
+        # Code of a library calls methods by computed names, as a visitor of trees does.
+        every = self.every or any(package_of(base.__module__) not in STILL for base in others)
         for base in own:
             if base in self.classes:
                 continue
@@ -429,15 +470,21 @@ class _Walk:
                 copyreg._slotnames(base)  # type: ignore[attr-defined]
             space = vars(base)
             self.names.update(space.get("__match_args__", ()))
+            if space.get("_is_runtime_protocol"):
+                isinstance(None, base)  # which keeps what it asks for
+                self.names.update(space, space.get("__annotations__", ()))
+            for key in self.said:
+                self.visit_at(base, key, f"{name}.{key}", "attr")
             self.state.sizes.append((space, [*space], name))
             for key in [*space]:
                 x, special = space[key], key.startswith("__")
+                method = hasattr(type(x), "__get__") or callable(x)
                 if special:
-                    called = hasattr(type(x), "__get__") or callable(x)
-                    called &= made or key != "__init__"
+                    called = method and (made or key != "__init__")
                 else:
-                    called = self.every or any(hasattr(each, key) for each in others)
-                called |= key in self.names or key == "_member_map_"  # of an enum, by value
+                    read = others if method else [*filter(_is_ours, others)]
+                    called = every or any(hasattr(each, key) for each in read)
+                called |= key in self.names or key in _BY_PYTHON
                 if not called or key in _SKIPPED:
                     continue
                 if isinstance(x, _READERS) or (key in _OF_DATACLASSES and _is_generated(x)):
@@ -492,13 +539,19 @@ class _Walk:
             optimizer = isinstance(x, Optimizer)
             # The keys of its state have got names before.
             for key, part in sorted(space.items(), key=lambda item: item[0] == "state"):
+                if key == PROGRAMS and not self.names.isdisjoint({"vars", "__dict__", "dir"}):
+                    raise TraceError(
+                        f"the compiled function may read all attributes of {name}, where compiled "
+                        "methods keep their programs; compile a method of the object instead: "
+                        "wg.compile(x.method)"
+                    )
                 read = module and (key in _OF_MODULES or isinstance(part, Tensor | Module))
                 if not (read or whole or key in self.names) or key == PROGRAMS:
                     continue
                 if module and key == "_buffers":  # which is replaced, and never changed
                     self.fact(f"{name}.{key}", Exact(tuple(part.items())))
                     self.state.held.append((Place(space, key, f"{name}.{key}"), part))
-                elif not optimizer or key not in _OF_SCHEDULES:
+                elif not optimizer or key not in _OF_SCHEDULES or key in self.names:
                     called = name if optimizer and key == "param_groups" else f"{name}.{key}"
                     self.visit_at(space, key, called, numeric=numeric)
             ordered = mine or kind.__module__ == "wengert.nn.containers"
@@ -511,10 +564,16 @@ class _Walk:
             self.cls(kind, kind.__name__)
 
 
+#: What patterns, ``**`` and enums read of a class.
+_BY_PYTHON = frozenset({"__match_args__", "keys", "_member_map_"})
 #: Methods that a dataclass, all of whose fields are compared, may have from its decorator.
 _OF_DATACLASSES = frozenset({"__eq__", "__hash__", "__setattr__", "__delattr__"})
 #: What is no state, and texts: these ask for an object's type and all attributes.
 _SKIPPED = frozenset({"__repr__", "__annotate_func__", "__dict__", "__weakref__", PROGRAMS})
+
+
+def _is_ours(kind: type) -> bool:
+    return package_of(kind.__module__) == "wengert"
 
 
 def _is_generated(x: Any) -> bool:
@@ -540,6 +599,10 @@ def _names(code: types.CodeType | None) -> frozenset[str]:
     # Patterns name attributes in tuples.
     texts = [x for x in code.co_consts if type(x) is tuple and all(type(y) is str for y in x)]
     names = frozenset(code.co_names)
+    if _IDENTITIES & names & _operands(code, "LOAD_GLOBAL"):
+        names |= {_BY_IDENTITY}
+    if "getstate" in names or {"random", "get_state"} <= names:
+        names |= {_OF_RANDOM}
     if "format" in names:  # perhaps of texts in the code alone, without fields such as {0.k}
         steps = [(x.opname, x.argval) for x in dis.get_instructions(code)]
         on = [before for before, (_, name) in pairwise(steps) if name == "format"]

@@ -57,8 +57,8 @@ def gradcheck(
     loses precision; that neither inputs nor cotangents change; and that the graph is freed with its
     last Tensor.
 
-    The parameters are those of ``torch.autograd.gradcheck``. The defaults of the first three are
-    narrower, because the differences are extrapolated.
+    The parameters are those of ``torch.autograd.gradcheck``. By default ``eps`` is
+    larger, ``atol`` and ``rtol`` are smaller, because the differences are extrapolated.
 
     Parameters
     ----------
@@ -70,8 +70,8 @@ def gradcheck(
         are checked, and have to be float64 or complex128; others, of any type, are left alone.
         Messages number the arguments through all containers.
     eps : float
-        The first, largest, step of the differences, in proportion to numbers above 4. Smaller
-        steps follow while they help.
+        The first, largest, step of the differences. It grows with the largest number of the
+        inputs, if that is above 4. Smaller steps follow while they help.
     atol, rtol : float
         An entry is wrong if it differs from the numerical one by more than ``atol + rtol *
         abs(numerical)`` and the rounding error of the differences.
@@ -115,8 +115,8 @@ def gradcheck(
         values. Its subclasses are `WrongGradientError`, `KinkError` (a kink, a jump, the edge of
         the domain) and `BadlyScaledError` (the differences do not settle).
     ValueError
-        If no input requires grad, one is not in double precision, or neither mode is to be checked
-        or not the one that another parameter needs.
+        If no input requires grad, one is not in double precision, neither mode is to be checked,
+        or a parameter needs the mode that is not.
 
     Examples
     --------

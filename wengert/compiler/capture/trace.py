@@ -148,10 +148,11 @@ class Trace:
         return value
 
     def lock(self, array: Any) -> None:
-        """Forbid writing into a NumPy array, and into what it is a view of, not other views."""
+        """Forbid writing into a NumPy array, and what it is a view of, if that can be undone."""
         if isinstance(array, np.ndarray):
+            lockable = array.flags.writeable and _is_restorable(array)
             self.lock(array.base)
-            if array.flags.writeable:
+            if lockable:
                 array.flags.writeable = False
                 self._locked.append(array)
 
@@ -516,6 +517,21 @@ def copy_of(x: Any) -> Any:
     if isinstance(x, np.generic) or not hasattr(x, "dtype"):
         return x
     return backend_of(x).namespace.asarray(x, copy=True)
+
+
+def _is_restorable(array: np.ndarray[Any, Any]) -> bool:
+    """Whether NumPy lets an array be made writeable again."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        if base is not array and base.flags.writeable:
+            return True
+        if base.flags.owndata:
+            return base is array
+        base = base.base
+    try:
+        return not memoryview(base).readonly
+    except (BufferError, TypeError, ValueError):  # as of PyTorch's tensors
+        return False
 
 
 def _inner(x: Any) -> Any:
