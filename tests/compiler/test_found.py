@@ -367,7 +367,8 @@ a method that a library calls | Encoder() | x * float(o.encode(o)) | rescale()
     > class Encoder(json.JSONEncoder):
     >     def default(self, x):
     >         return SCALE
-a method of a computed name | Visitor(), ast.parse('1', mode='eval') | x * o[0].visit(o[1]) | rescale()
+a method of a computed name
+    | Visitor(), ast.parse('1', mode='eval') | x * o[0].visit(o[1]) | rescale()
     > import ast
     > class Visitor(ast.NodeVisitor):
     >     def visit_Expression(self, node):
@@ -552,7 +553,7 @@ a module that is made inside | None | (x, wg.nn.Dropout(0.5)) | each replay woul
 an object that is made inside
     | None | (x, type('Made', (functools.partial,), {})(abs)) | each replay would return the same
 a method of what is made inside | None | (x, [].append) | each replay would return the same one
-a module of PyTorch's | torch().nn.Linear(1, 1) | x * o.weight.item() | o is a Linear
+a module of PyTorch's | torch().nn.Linear(1, 1) | x * o.weight.item() | 'o' is a Linear
 numbers of the system | random.SystemRandom() | x * o.random() | o is a SystemRandom
 the state of a generator | random.Random(0) | x * (o.getstate()[1][0] % 7) | the state of a random
 a copy of a generator

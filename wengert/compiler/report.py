@@ -101,7 +101,7 @@ def _describe(value: Any) -> str:
             return f"{'an' if value.__name__[0] in 'aeiou' else 'a'} {value.__name__}"
         case str():
             return value
-        case (Identity(), int() as length):
+        case (Identity(), int() as length, *_):
             return f"of length {length}"
         case (Identity(), Exact() as keys):
             return f"of the keys {keys!r}"

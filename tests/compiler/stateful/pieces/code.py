@@ -9,10 +9,6 @@ view and in place
     v *= 2.0
     g[0] = 0.5
     h = h + g
-setitem
-    g = h * 1.0
-    g[:, 1] = h[:, 0] * 2.0
-    h = g
 no grad
     with wg.no_grad():
         c = wg.max(wg.abs(h))
@@ -184,17 +180,6 @@ loss
 classes
     @c: wg.nn.CrossEntropyLoss() | wg.nn.CrossEntropyLoss(wg.ones(4)) | F.cross_entropy
     h = h + @c(h, wg.argmax(h.detach(), axis=1))
-builtins
-    @ks: [1.0, 2.0] | [0.5, 0.1, 3] | (2, 1)
-    ks = sorted(@ks)
-    h = h * max(ks) + min(ks) * sum(ks) + len(ks)
-    for i, (a, b) in enumerate(zip(ks, reversed(ks))):
-        h = h + a * b * i
-    h = h * any(k > 1 for k in ks) + all(map(bool, ks))
-    ~ @ks = [0.1]
-math
-    @k: 2.0 | 4 | 0.25
-    h = h * math.sqrt(@k) + math.pi + round(@k) + abs(@k)
 match
     @how: "a" | ("b", 0.5) | ("b", 2.0) | None
     match @how:
