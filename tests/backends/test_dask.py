@@ -185,6 +185,11 @@ def test_functions_of_whole_chunks_are_numpy_s():
     assert [name for name in ON_CHUNKS if not hasattr(NUMPY.namespace, name)] == []
 
 
+def test_draws_of_half_precision_are_below_one():
+    found = wg.rand_like(wg.zeros(1000, dtype=wg.float16)).numpy()
+    assert 0 <= found.min() < 0.1 and 0.9 < found.max() < 1
+
+
 def test_unknown_sizes_are_errors_that_say_what_to_do():
     unique = wg.unique_values(wg.asarray([1.0, 2.0, 2.0]))
     x = da.from_array(np.arange(4.0), chunks=2)

@@ -104,6 +104,18 @@ def test_the_functions_of_a_module_and_their_inputs(project):
     assert list(found["test_log"].arguments) == [Argument(("n",), domain=(0.5, 2))]
 
 
+def test_layouts_are_found_by_trial(tmp_path, monkeypatch):
+    code = "def number(x):\n    if x.ndim:\n        raise ValueError\n    return x * x\n"
+    code += "def rows(x, y):\n    if (x.ndim, y.ndim) != (2, 1):\n        raise ValueError\n"
+    code += "    return (x.mT * y).mT\n"
+    (tmp_path / "of_layouts.py").write_text(code)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = {target.name: target.arguments for target in find("of_layouts", [])}
+    sys.modules.pop("of_layouts")
+    shapes = {name: [one.shape for one in arguments] for name, arguments in found.items()}
+    assert shapes == {"number": [()], "rows": [("n", "m"), ("n",)]}
+
+
 def test_shapes_from_the_command_line(project):
     name, _ = project
     assert [shape_of(text) for text in ("2,n", "...,k", "", "(3,)")] == [
