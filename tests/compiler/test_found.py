@@ -529,7 +529,7 @@ a reader of attributes | operator.attrgetter('k') | x * o(Plain) | o is a attrge
 a cached function | functools.lru_cache(lambda: SCALE) | x * o() | pass what it needs
 a function of objects | np.frompyfunc(lambda t: t * SCALE, 1, 1) | x * o(1.0) | o is a ufunc
 a view of a dict | {'k': 2.0}.values() | x * sum(o) | pass what
-bits of a generator | np.random.PCG64(0) | x * float(o.random_raw() % 7) | draws from o
+bits of a generator | np.random.PCG64(0) | x * float(o.random_raw() % 7) | o is a PCG64
 errors of NumPy by a name that is held | np.errstate | o(all='raise') and x / 2 | put np.errstate
 errors of NumPy | 0.0 | raising(x, o) | put np.errstate around the call
     > def raising(x, o):
