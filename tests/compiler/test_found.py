@@ -3,6 +3,7 @@
 import functools
 import re
 import sys
+from dataclasses import InitVar, dataclass, field
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -368,7 +369,8 @@ a method that a library calls | Encoder() | x * float(o.encode(o)) | rescale()
     > class Encoder(json.JSONEncoder):
     >     def default(self, x):
     >         return SCALE
-a method of a computed name | Visitor(), ast.parse('1', mode='eval') | x * o[0].visit(o[1]) | rescale()
+a method of a computed name
+    | Visitor(), ast.parse('1', mode='eval') | x * o[0].visit(o[1]) | rescale()
     > import ast
     > class Visitor(ast.NodeVisitor):
     >     def visit_Expression(self, node):
@@ -455,6 +457,9 @@ the parts of a static field | Made([2.0]) | x * o.k[0] | o.k[0] = 3.0
     > @dataclasses.dataclass
     > class Made:
     >     k: list = dataclasses.field(metadata={"static": True})
+what makes items of a dict
+    | [d := collections.defaultdict(lambda: SCALE, k=X)] | x * o[0].default_factory() | rescale()
+    > import collections
 an array of a named tuple's object | hidden(X) | x * o.k | o.k = -X
 what PyTorch's data sets hold
     | torch().utils.data.Subset(Scales(), [0, 1]) | x * o[1] | o.indices = [0, 2]
@@ -567,6 +572,71 @@ def test_what_can_not_be_seen_into_is_refused(name: str) -> None:
     space = made_space(lines)
     with pytest.raises(CompileError, match=says):
         wg.compile(eval(f"lambda x, o: {use}", space))(X, eval(make, space))
+
+
+@pytest.mark.parametrize("kind", ["register_hook", "register_post_accumulate_grad_hook"])
+def test_a_hook_that_has_gone_and_one_that_comes(kind: str) -> None:
+    """Later sweeps failed, and later hooks were not seen."""
+    w = wg.tensor([1.0], requires_grad=True)
+
+    def hook(x: Any) -> Any:
+        if kind == "register_hook":
+            return x * 3.0
+        x.grad = x.grad * 3.0
+        return None
+
+    getattr(w, kind)(hook).remove()
+
+    def step() -> Any:
+        w.grad = None
+        wg.sum(w * w).backward()
+        return w.grad
+
+    run = wg.compile(step)
+    for _ in range(4):
+        assert run().tolist() == step().tolist() == [2.0]
+    with getattr(w, kind)(hook):
+        assert run().tolist() == [6.0]
+    assert run().tolist() == step().tolist() == [2.0]
+    with pytest.raises(CompileError, match="changes the length of hooks of w"):
+        wg.compile(lambda: getattr(w, kind)(hook))()
+    assert step().tolist() == [2.0]
+
+
+def test_methods_of_objects_without_a_dict_are_refused() -> None:
+    made = type("Made", (), {"__slots__": (), "run": wg.compile(lambda self: X)})()
+    with pytest.raises(TypeError, match="no __dict__ for programs"):
+        made.run()
+
+
+@dataclass
+class Computed:
+    """An object that its constructor would make otherwise."""
+
+    x: Any
+    k: InitVar[Any] = None
+    n: int = field(default=0, init=False)
+
+    def __post_init__(self, k: Any) -> None:
+        self.x, self.k = self.x / 4, k
+
+
+def test_results_are_rebuilt_without_their_constructor() -> None:
+    def make(x: Any) -> Any:
+        made = Computed(x, 7.0)
+        made.n, made.y = 5, x * 2  # type: ignore[attr-defined]
+        return made
+
+    run = wg.compile(make)
+    for i in range(4):
+        assert _attributes(run(X * i)) == _attributes(make(X * i))
+    run = wg.compile(lambda x: setattr(made := Computed(x), "parts", [1]) or made)
+    with pytest.raises(CompileError, match="each replay would return the same one"):
+        run(X)
+
+
+def _attributes(x: Any) -> dict[str, Any]:
+    return {k: v.tolist() if isinstance(v, wg.Tensor) else v for k, v in vars(x).items()}
 
 
 @pytest.mark.parametrize("error", [CompileError, ValueError])

@@ -314,7 +314,8 @@ class _Walk:
             self.function(x, name, mine)
         elif isinstance(x, _ITEMS):
             self.check_access(x, name)
-            self.fact(name, (Identity(kind), len(x), getattr(x, "maxlen", None)))
+            room = (x.maxlen,) if isinstance(x, deque) else ()
+            self.fact(name, (Identity(kind), len(x), *room))
             ordered = isinstance(x, _ITEMS[:2])
             self.state.sizes.append((x, len(x) if ordered else frozenset(x), name))
             for i, part in enumerate(x):
