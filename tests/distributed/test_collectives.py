@@ -27,6 +27,7 @@ def alone():
 
 def test_rank_and_size() -> None:
     assert (wd.rank, wd.size) == (0, 1)
+    assert {"rank", "size", "all_reduce"} <= {*dir(wd)}
 
 
 def test_before_init() -> None:
@@ -37,6 +38,13 @@ def test_before_init() -> None:
         text = rf"^({name}) needs to know the processes: call wengert\.distributed\.init\(\)$"
         with pytest.raises(RuntimeError, match=text):
             call(wg.ones(2))
+
+
+def test_the_rank_is_not_known_before(monkeypatch) -> None:
+    for name in ("rank", "size"):
+        monkeypatch.delitem(vars(wd), name)
+        with pytest.raises(RuntimeError, match=f"distributed.{name} is known after"):
+            getattr(wd, name)
 
 
 def test_a_timeout_is_positive() -> None:
@@ -316,3 +324,22 @@ def test_launchers_are_known_by_what_they_tell(monkeypatch) -> None:
     assert launch.by_launcher() == "torchrun"
     monkeypatch.setenv(launch._OF_MPI[1], "2")
     assert launch.by_launcher() == "mpiexec"
+
+
+def test_dtypes_that_are_not_carried_are_refused() -> None:
+    mover: Any = SimpleNamespace(library="MPI", summed={"float64"})
+    half, single = (wg.ones(2, dtype=name)._array for name in ("float16", "float32"))
+    carriers._check_dtype(mover, "all_gather", single)
+    for name, x, host in (("all_reduce", single, None), ("all_gather", half, single)):
+        with pytest.raises(TypeError, match=f"{name}: MPI carries no {x.dtype}; cast x"):
+            carriers._check_dtype(mover, name, x, host)
+
+
+def test_an_error_without_a_hook_is_printed_with_its_lines(monkeypatch, capsys) -> None:
+    monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
+    monkeypatch.setattr(launch.atexit, "register", lambda function: None)
+    carrier: Any = SimpleNamespace(rank=0, size=2, lost=False, abort=lambda: None)
+    launch._end_together(carrier)
+    sys.excepthook(ValueError, ValueError("no"), None)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == ["ValueError: no", "rank 0 of 2 ends all: ValueError: no"]

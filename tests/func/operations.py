@@ -10,6 +10,10 @@ def leaf(*values: float) -> Any:
     return wg.tensor(list(values), dtype=wg.float64, requires_grad=True)
 
 
+def array(*values: float) -> Any:
+    return wg.asarray(list(values), dtype=wg.float64)
+
+
 def operation(forward: Callable[..., Any], backward: Any = None, **more: Any) -> Any:
     """What applies an operation of these static methods, whose name is that of ``forward``."""
     given = {"forward": forward, "backward": backward, **more}

@@ -14,12 +14,9 @@ from wengert import nn
 from wengert.autograd import CheckpointError, checkpoint, checkpoint_sequential, graph
 from wengert.tape.observers import observing
 from wengert.testing import gradcheck, gradgradcheck
+from wengert.testing.problem import values
 
 pytestmark = pytest.mark.usefixtures("backend")
-
-
-def values(tensor):
-    return tensor.detach().numpy()
 
 
 def exactly(tensors, others):

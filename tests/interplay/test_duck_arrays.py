@@ -19,11 +19,6 @@ W = np.array([1.5, -0.4, 2.2])
 
 
 @pytest.fixture(autouse=True)
-def on_numpy():
-    with wg.use_backend("numpy"):
-        yield
-
-
 def inner(x):
     """The array inside a duck array."""
     for name in ("data", "magnitude"):

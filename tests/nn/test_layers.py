@@ -1,6 +1,7 @@
 """Layers and losses against PyTorch by one table, losses by formulas, what layers show."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -112,6 +113,20 @@ def test_modules_that_read_the_same_are_written_once() -> None:
     assert repr(layers) == "ModuleList(\n  (0): ReLU()\n  (1-2): 2 x Tanh()\n  (3): ReLU()\n)"
 
 
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_weighted_losses_of_classes_by_their_formula(reduction: str) -> None:
+    weight, kept = WEIGHTS, LABELS != 1
+    w = weight[LABELS] * kept
+    logs = X - np.log(np.sum(np.exp(X), axis=1, keepdims=True))
+    losses = -w * logs[np.arange(4), LABELS]
+    expected = {"none": losses, "sum": losses.sum(), "mean": losses.sum() / w.sum()}[reduction]
+    options: dict[str, Any] = {"ignore_index": 1, "reduction": reduction}
+    with wg.use_backend("numpy"):
+        for function, x in ((F.nll_loss, logs), (F.cross_entropy, X)):
+            found = function(wg.asarray(x), wg.asarray(LABELS), wg.asarray(weight), **options)
+            np.testing.assert_allclose(found.numpy(), expected, rtol=1e-13)
+
+
 def test_what_helps_against_names_is_not_said_of_sizes() -> None:
     layer = nn.Linear(2, 3)
     state = nn.Linear(3, 3).state_dict()
@@ -121,3 +136,12 @@ def test_what_helps_against_names_is_not_said_of_sizes() -> None:
     del state["bias"]
     with pytest.raises(RuntimeError, match="strict=False"):
         layer.load_state_dict(state)
+
+
+def test_weights_of_linear_layers_start_within_a_bound() -> None:
+    """Uniform up to one over the root of the number of inputs, as PyTorch's."""
+    layer = nn.Linear(16, 500)
+    for parameter in (layer.weight, layer.bias):
+        largest = wg.max(wg.abs(parameter)).item()
+        assert 0.24 < largest <= 0.25
+        assert wg.min(parameter).item() < -0.24 and wg.max(parameter).item() > 0.24

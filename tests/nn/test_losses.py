@@ -19,10 +19,6 @@ ONES = np.sign(RNG.normal(size=4))
 VARIANCES = RNG.uniform(0.1, 2, (4, 3))
 
 
-def cosine(x: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndarray:
-    return (x * y).sum(axis) / np.sqrt((x * x).sum(axis) * (y * y).sum(axis))
-
-
 #: Modules: their inputs, how many of them PyTorch differentiates, their options, their formula.
 LOSSES: dict[str, tuple[list[np.ndarray], int, dict[str, Any], Any]] = {
     "MSELoss": ([A, B], 2, {}, lambda x, y: (x - y) ** 2),
@@ -62,7 +58,7 @@ LOSSES: dict[str, tuple[list[np.ndarray], int, dict[str, Any], Any]] = {
         [A, B],
         2,
         {"dim": (0, 1)},
-        lambda x, y, dim: cosine(x, y, dim),
+        lambda x, y, dim: (x * y).sum(dim) / np.sqrt((x * x).sum(dim) * (y * y).sum(dim)),
     ),
 }
 CASES = [
@@ -196,6 +192,14 @@ def test_a_small_loss_of_logits_keeps_its_digits(pos_weight: float | None) -> No
         np.testing.assert_allclose(found.numpy(), expected, rtol=8 * np.finfo(dtype).eps)
 
 
+def test_small_probabilities_keep_their_digits() -> None:
+    for dtype, x in (("float32", 1e-6), ("float64", 1e-9)):
+        given = np.array([x], dtype)
+        found = F.binary_cross_entropy(given, np.zeros(1, dtype))
+        expected = -np.log1p(-given.astype("float64"))[0]
+        np.testing.assert_allclose(found.item(), expected, rtol=4 * np.finfo(dtype).eps)
+
+
 @pytest.mark.parametrize("x", [-45.0, -85.0])
 def test_a_cross_entropy_of_unlikely_targets_has_its_slope(backend: Any, x: float) -> None:
     """The logits' own, though denominators are limited where probabilities are lost."""
@@ -240,3 +244,17 @@ def test_slopes_by_a_probability_of_zero_are_infinite() -> None:
     x = wg.asarray([-0.5, -0.7, -0.1], dtype="float64")
     F.kl_div(x, y, reduction="sum").backward()
     np.testing.assert_allclose(values(y.grad), [-math.inf, math.log(0.5) + 1.7, 1.1])
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_slopes_without_a_kernel_are_those_with_one(reduction: str) -> None:
+    logits, target = np.array([[1.0, 2.0, -3.0], [0.0, 5.0, 1.0]]), np.array([2, 0])
+    for smoothing in (0.0, 0.25):
+        found = []
+        for name in ("numpy", "array_api_strict"):
+            with wg.use_backend(name):
+                x = wg.asarray(logits, requires_grad=True)
+                options = {"reduction": reduction, "label_smoothing": smoothing}
+                F.cross_entropy(x, wg.asarray(target), **options).backward()
+                found.append(x.grad.numpy())
+        np.testing.assert_allclose(*found, rtol=1e-12)

@@ -29,6 +29,7 @@ class Bare(nn.Module):
     ("call", "message"),
     [
         (lambda: nn.Linea, "did you mean 'Linear'?"),
+        (lambda: F.nll_loss(wg.ones((2, 3)), wg.ones(2)), "cast with wg.astype(target, wg.int64)"),
         (lambda: F.linear(wg.ones((2, 3)), wg.ones((4, 3)), wg.ones(1)), "a bias of shape (1,)"),
         (lambda: nn.GRU(3, 4)(wg.ones((5, 3), dtype="float64")), "has parameters of float32"),
         (lambda: nn.init.kaiming_normal_(wg.ones((2, 2)), a="0"), "kaiming_normal_ takes a number"),

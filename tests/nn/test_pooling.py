@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import wengert as wg
 from tests.nn.test_functional import RNG
-from tests.nn.twins import values
+from tests.nn.twins import check_twins, values
 from wengert import nn
 from wengert.nn import functional as F
 
@@ -29,6 +29,29 @@ def pools(draw: Any) -> Any:
     shape = (*draw(st.sampled_from([(), (2,)])), 2, *each(8, 11))
     options = {"stride": stride, "padding": padding}
     return count, shape, size, options, dilation
+
+
+@pytest.mark.oracle
+@pytest.mark.slow
+@few
+@given(pools(), st.booleans(), st.data())
+def test_pools_are_pytorchs(case: Any, counts: bool, data: Any) -> None:
+    torch = pytest.importorskip("torch")
+    count, shape, size, options, dilation = case
+    x = RNG.normal(size=shape)
+
+    def both(name: str, *args: Any, **keywords: Any) -> None:
+        check_twins(
+            lambda x: getattr(F, name)(x, *args, **keywords),
+            lambda x: getattr(torch.nn.functional, name)(x, *args, **keywords),
+            [x],
+            1,
+        )
+
+    both(f"max_pool{count}d", size, dilation=dilation, **options)
+    both(f"avg_pool{count}d", size, count_include_pad=counts, **options)
+    lengths = data.draw(st.tuples(*[st.integers(1, n + 2) for n in shape[-count:]]))
+    both(f"adaptive_avg_pool{count}d", lengths[0] if count == 1 else lengths)
 
 
 @pytest.mark.oracle
@@ -177,3 +200,22 @@ def test_errors_name_the_function(name: str) -> None:
 def test_what_does_not_fit(call: Any, error: type, text: str) -> None:
     with pytest.raises(error, match=text):
         call(wg.ones(1, 2, 6, 6))
+
+
+MODULES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+    ("MaxPool1d", (2,), {}),
+    ("MaxPool2d", (3, 2), {"padding": 1, "dilation": 1}),
+    ("AvgPool1d", (2,), {"padding": 1, "count_include_pad": False}),
+    ("AvgPool2d", ((3, 2),), {"stride": (2, 1)}),
+    ("AdaptiveAvgPool1d", (3,), {}),
+    ("AdaptiveAvgPool2d", ((3, None),), {}),
+]
+
+
+@pytest.mark.parametrize(("name", "args", "options"), MODULES)
+def test_modules_are_their_functions(name: str, args: Any, options: dict[str, Any]) -> None:
+    x = wg.asarray(RNG.normal(size=(2, 3, 7) if "1d" in name else (2, 3, 7, 6)))
+    words = "".join("_" + c.lower() if c.isupper() else c for c in name)[1:]
+    names = ("kernel_size", "stride") if "Adaptive" not in name else ("output_size",)
+    expected = getattr(F, words)(x, **dict(zip(names, args, strict=False)), **options)
+    np.testing.assert_array_equal(values(getattr(nn, name)(*args, **options)(x)), values(expected))

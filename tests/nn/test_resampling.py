@@ -12,6 +12,7 @@ from tests.nn.test_functional import RNG
 from tests.nn.twins import check_twins, values
 from wengert import nn
 from wengert.nn import functional as F
+from wengert.testing import gradcheck
 
 
 @st.composite
@@ -85,21 +86,35 @@ def test_means_of_neighbours(backend: Any) -> None:
     np.testing.assert_array_equal(values(same), values(line))
     kept = F.interpolate(line, scale_factor=1.3, mode="linear")
     np.testing.assert_array_equal(values(kept), values(line))
-
-
-def test_a_scale_is_kept_in_floats() -> None:
-    layer = nn.Upsample(scale_factor=(2, 1.5), mode="bilinear")
-    assert repr(layer) == "Upsample(scale_factor=(2.0, 1.5), mode='bilinear')"
+    x = wg.asarray(RNG.normal(size=(1, 2, 3, 4))).requires_grad_()
+    for corners in (True, False):
+        both = F.interpolate(x, (5, 3), mode="bilinear", align_corners=corners)
+        rows = F.interpolate(
+            wg.reshape(wg.permute_dims(x, (0, 1, 3, 2)), (1, 8, 3)),
+            5,
+            mode="linear",
+            align_corners=corners,
+        )
+        rows = wg.reshape(wg.permute_dims(wg.reshape(rows, (1, 2, 4, 5)), (0, 1, 3, 2)), (1, 10, 4))
+        turned = F.interpolate(rows, 3, mode="linear", align_corners=corners)
+        np.testing.assert_allclose(values(both).ravel(), values(turned).ravel(), rtol=1e-12)
+        assert gradcheck(
+            lambda x: F.interpolate(x, (5, 3), mode="bilinear", align_corners=corners),  # noqa: B023
+            x,
+            fast_mode=True,
+        )
 
 
 def test_shuffled_channels(backend: Any) -> None:
     x = np.arange(2 * 18 * 2 * 3.0).reshape(2, 18, 2, 3)
+    given = wg.asarray(x[:1]).requires_grad_()
     found = F.pixel_shuffle(wg.asarray(x), 3)
     for c, i, j, a, b in np.ndindex(2, 2, 3, 3, 3):
         np.testing.assert_array_equal(
             values(found)[:, c, 3 * i + a, 3 * j + b], x[:, 9 * c + 3 * a + b, i, j]
         )
     np.testing.assert_array_equal(values(F.pixel_shuffle(wg.asarray(x[0]), 3)), values(found)[0])
+    assert gradcheck(lambda x: F.pixel_shuffle(x, 3), given, fast_mode=True)
 
 
 @pytest.mark.parametrize(
@@ -130,3 +145,28 @@ def test_shuffled_channels(backend: Any) -> None:
 def test_what_does_not_fit(call: Any, error: type, text: str) -> None:
     with pytest.raises(error, match=text):
         call(wg.ones(1, 4, 6, 6))
+
+
+MODULES: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
+    ("Upsample", ((4, 9),), {}, "size=(4, 9), mode='nearest'"),
+    (
+        "Upsample",
+        (),
+        {"scale_factor": (2, 1.5), "mode": "bilinear", "align_corners": True},
+        "scale_factor=(2.0, 1.5), mode='bilinear'",
+    ),
+    ("PixelShuffle", (2,), {}, "upscale_factor=2"),
+]
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize(("name", "args", "options", "text"), MODULES)
+def test_modules(name: str, args: Any, options: dict[str, Any], text: str) -> None:
+    ours = getattr(nn, name)(*args, **options)
+    assert repr(ours) == f"{name}({text})"
+    x = RNG.normal(size=(2, 4, 6, 4))
+    out = ours(wg.asarray(x))
+    if name.startswith("Ups"):
+        named = {"size": ours.size, "scale_factor": ours.scale_factor, "mode": ours.mode}
+        expected = F.interpolate(wg.asarray(x), **named, align_corners=ours.align_corners)
+        np.testing.assert_array_equal(values(out), values(expected))

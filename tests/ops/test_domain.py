@@ -99,3 +99,9 @@ def test_domains_of_two_inputs_together(name) -> None:
             left_out.append(smooth)
     # Quotients are constant on a line through the origin.
     assert left_out.count(True) <= 1 <= left_out.count(False)
+
+
+def test_entire_functions_are_smooth_in_the_plane() -> None:
+    for name in ("exp", "expm1", "sin", "cos", "sinh", "cosh", "square"):
+        assert PRIMITIVES[name].domain["x"].plane, name
+    assert not PRIMITIVES["log"].domain["x"].plane

@@ -4,14 +4,54 @@ from typing import get_args
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 import wengert as wg
-from tests.ops.cases import tensor
+from tests.ops.cases import DTYPES, check_examples, tensor
 from wengert.ops.beyond.padding import Mode
 from wengert.testing import gradcheck
+from wengert.testing import strategies as ws
 from wengert.testing.problem import values
 
 MODES = get_args(Mode)
+
+
+@st.composite
+def paddings(draw, mode):
+    x = draw(
+        ws.arrays(
+            DTYPES[draw(st.sampled_from(["real", "complex"]))],
+            ws.shapes(min_side=0 if mode == "constant" else 1),
+            elements=ws.reals(-2, 2),
+        )
+    )
+    width = st.integers(0, 5)
+    pair = st.tuples(width, width)
+    choices = [width, pair, st.lists(pair, min_size=x.ndim, max_size=x.ndim)]
+    if x.ndim:
+        choices.append(st.dictionaries(ws.axis(x.ndim), width | pair, max_size=1))
+    return x, draw(st.one_of(choices))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_pad(mode, backend):
+    def check(padding):
+        x, width = padding
+        if x.ndim == 0 and not isinstance(width, int | tuple):
+            width = 0
+        found = wg.pad(tensor(x), width, mode)
+        pairs = width
+        if isinstance(width, dict):  # an error of NumPy's before 2.4
+            pairs = [width.get(i, width.get(i - x.ndim, 0)) for i in range(x.ndim)]
+            pairs = [(n, n) if isinstance(n, int) else n for n in pairs]
+        wanted = np.pad(x, pairs, mode)
+        assert found.dtype == wanted.dtype
+        np.testing.assert_array_equal(values(found), wanted)
+        gradcheck(lambda x: wg.pad(x, width, mode), [tensor(x, True)], fast_mode=True)
+
+    check_examples(
+        {"numpy": 15, "array_api_strict": 4, "torch": 4}.get(backend.name, 1), check, paddings(mode)
+    )
 
 
 @pytest.mark.parametrize(

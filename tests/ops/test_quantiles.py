@@ -5,12 +5,51 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 import wengert as wg
-from tests.ops.cases import tensor
+from tests.ops.cases import check_examples, tensor
+from wengert.testing import gradcheck
+from wengert.testing import strategies as ws
 from wengert.testing.problem import values
 
 METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+LEVELS = st.sampled_from([0.0, 0.1, 0.25, 1 / 3, 0.5, 0.7, 1.0])
+
+
+@st.composite
+def quantiles(draw, methods=METHODS):
+    x = draw(ws.arrays(shape=ws.shapes(min_side=1), unique=True))
+    q = draw(
+        LEVELS
+        | st.lists(LEVELS, max_size=3)
+        | st.lists(LEVELS, min_size=2, max_size=2).map(lambda q: np.asarray([q]))
+    )
+    return (
+        x,
+        q,
+        {
+            "axis": draw(ws.axes(x.ndim, min_size=1)) if x.ndim else None,
+            "keepdims": draw(st.booleans()),
+            "method": draw(st.sampled_from(methods)),
+        },
+    )
+
+
+def test_quantiles(backend):
+    def check(drawn):
+        x, q, kwargs = drawn
+        wanted = np.quantile(x, np.asarray(q, float), **kwargs)
+        found = wg.quantile(tensor(x), q, **kwargs)
+        assert found.shape == wanted.shape
+        np.testing.assert_allclose(values(found), wanted, rtol=1e-12, atol=1e-14)
+        gradcheck(lambda x: wg.quantile(x, q, **kwargs), [tensor(x, True)], fast_mode=True)
+
+    check_examples(
+        {"numpy": 15, "array_api_strict": 4, "torch": 4}.get(backend.name, 1), check, quantiles()
+    )
 
 
 @pytest.mark.oracle

@@ -14,10 +14,6 @@ OTHER = np.asarray([[0.5, 1.0, 2.0, -1.0], [1.0, 3.0, 1.0, 1.0]])
 SHARES = np.asarray([[1.0, 0.5, -0.25, 2.0], [0.25, -1.0, 0.5, 1.0]])
 
 
-def moved(x):
-    return wg.asarray(OTHER, dtype=x.dtype)
-
-
 #: Functions of numbers whose scale changes nothing.
 FUNCTIONS = {
     "layer_norm": lambda x: F.layer_norm(x, 4, eps=0.0),
@@ -26,7 +22,9 @@ FUNCTIONS = {
     "instance_norm": lambda x: F.instance_norm(x[None], eps=0.0),
     "batch_norm": lambda x: F.batch_norm(x.T, None, None, training=True, eps=0.0),
     "normalize": lambda x: F.normalize(x, eps=0.0),
-    "cosine_similarity": lambda x: F.cosine_similarity(x, moved(x), eps=0.0),
+    "cosine_similarity": lambda x: F.cosine_similarity(
+        x, wg.asarray(OTHER, dtype=x.dtype), eps=0.0
+    ),
     "normalize of order 3": lambda x: F.normalize(x, 3.0, eps=0.0),
     "weight_norm": lambda x: x / wg.nn.utils.parametrizations._WeightNorm(0)._norm(x),
     "corrcoef": lambda x: np.corrcoef(x),

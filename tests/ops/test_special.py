@@ -128,6 +128,8 @@ def test_complex_numbers_are_refused_and_integers_come_to_the_default_dtype(back
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_polygamma_at_poles_and_far_away(backend: Backend) -> None:
+    with pytest.raises(TypeError, match="polygamma takes a number as n, not '1'"):
+        special.polygamma("1", wg.ones(2))
     x = tensor([0.0, -1.0, INF, NAN])
     with_sign = values(special.polygamma(2, x))
     if backend.name != "torch":  # whose zeta function is huge at -1
@@ -263,14 +265,16 @@ def test_a_new_librarys_composites_are_the_standards() -> None:
 def test_dask_has_few_tasks_for_each() -> None:
     """A composite of many steps runs on each chunk at once."""
     pytest.importorskip("dask")
-    with wg.use_backend("dask"):
-        x = wg.asarray([0.25, 0.5])
-        for name in special.__all__:
-            row = PRIMITIVES.get(name)
-            if name in PUBLIC and row and row.elementwise:
-                out = PUBLIC[name](*[x] * len(row.inputs))
-                tasks = len(dict(out._array.dask)) - 1
-                assert tasks < 10, f"{name}: {tasks} tasks; name it in backends/dask.py, ON_CHUNKS"
+
+    def check(name: str) -> None:
+        with wg.use_backend("dask"):
+            x = wg.asarray([0.25, 0.5])
+            out = PUBLIC[name](*[x] * len(PRIMITIVES[name].inputs))
+        tasks = len(dict(out._array.dask)) - 1
+        assert tasks < 10, f"{name}: {tasks} tasks; name it in backends/dask.py, ON_CHUNKS"
+
+    own = {*special.__all__} & PUBLIC.keys() & PRIMITIVES.keys()
+    walk([(name,) for name in sorted(own) if PRIMITIVES[name].elementwise], check, whole=True)
 
 
 def test_beta_where_two_poles_cancel() -> None:
@@ -370,6 +374,19 @@ def test_logsumexp_of_infinities(backend: Backend, row, value, shares) -> None:
     out = wg.logsumexp(x, axis=1)
     assert values(out).tolist() == [value]
     assert gradient(out, x).tolist() == [shares]
+
+
+def test_masked_entries_have_no_share(backend: Backend) -> None:
+    x = tensor([1.0, -INF, 2.0])
+    p, logp = wg.softmax(x), wg.log_softmax(x)
+    assert values(p)[1] == 0
+    assert values(logp)[1] == -INF
+    for out in (p[0], logp[2]):
+        (g,) = wg.autograd.grad(out, x, create_graph=True)
+        assert np.isfinite(values(g)).all()
+        assert values(g)[1] == 0
+        (second,) = wg.autograd.grad(wg.sum(g * g), x)
+        assert np.isfinite(values(second)).all()
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

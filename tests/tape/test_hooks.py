@@ -11,12 +11,9 @@ from wengert.autograd import graph
 from wengert.tape.hooks import eager
 from wengert.tape.observers import observing
 from wengert.testing import gradcheck
+from wengert.testing.problem import values
 
 pytestmark = pytest.mark.usefixtures("backend")
-
-
-def values(tensor):
-    return tensor.detach().numpy()
 
 
 def test_nodes_say_where_hooks_are_registered():
@@ -61,9 +58,9 @@ def test_a_removed_hook_is_not_called():
     x = leaf(1.0)
     with x.register_hook(lambda g: g * 2) as handle:
         (x * 1).sum().backward()
-    handle.remove()
     (x * 1).sum().backward()
     assert x.grad.item() == 3.0
+    handle.remove()  # of a hook that is gone
 
 
 def test_a_hook_is_recorded_when_the_sweep_is():

@@ -7,7 +7,7 @@ import pytest
 
 import wengert as wg
 from tests.scripts import python
-from wengert.testing import Argument, Axis
+from wengert.testing import Argument, Axis, command
 from wengert.testing.checkup import Examination, Line, _batches, _differences
 from wengert.testing.command import main
 from wengert.testing.command import text as report
@@ -144,6 +144,19 @@ def test_what_is_not_there_is_usage(project, capsys):
         with pytest.raises(SystemExit) as caught:
             main(options)
         assert caught.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("statuses", "code"),
+    [(["ok"], 0), (["ok", "not checked"], 0), (["ok", "wrong"], 1), (["not checked"], 1), ([], 1)],
+)
+def test_what_the_status_of_the_command_says(statuses, code, monkeypatch):
+    monkeypatch.setattr(command, "find", lambda target, shapes: statuses)
+    monkeypatch.setattr(
+        command, "examine", lambda status, **how: Examination(None, [Line("", status, "")])
+    )
+    monkeypatch.setattr(command, "text", lambda examination: examination.status)
+    assert main(["anything"]) == code
 
 
 @pytest.mark.slow

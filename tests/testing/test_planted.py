@@ -67,6 +67,15 @@ def test_a_kink_is_told_from_a_wrong_rule(plant):
         caught(WrongGradientError, wrong, ..., kinks=kinks, **options)
 
 
+def test_a_gradient_at_a_kink_lies_between_both_sides(plant):
+    def rule(xp, g, x):
+        slope = xp.where(x > 0, xp.ones_like(x), xp.full_like(x, -1.0))
+        return xp.multiply(g, xp.where(xp.equal(x, 0), xp.full_like(x, 1.5), slope))
+
+    wrong = plant(lambda xp, x: xp.abs(x), x=rule)
+    caught(WrongGradientError, wrong, ..., match="not between them: it is wrong")
+
+
 BESIDE = {
     "an infinite slope": wg.sqrt,
     "a norm": wg.linalg.vector_norm,

@@ -20,16 +20,7 @@ from wengert.compiler.emission.spelling import Names, Speller, conditions
 from wengert.compiler.owners import class_of_user
 from wengert.compiler.passes.flatten import LARGEST
 from wengert.compiler.passes.inplace import ALONE, CHANGED
-from wengert.compiler.state import (
-    Exact,
-    Identity,
-    Missing,
-    Place,
-    State,
-    is_plain,
-    leads_on,
-    same,
-)
+from wengert.compiler.state import Exact, Identity, Missing, Place, State, is_plain, leads_on, same
 from wengert.ops.data_type import get_default_dtype
 from wengert.tape.grad_mode import recording
 from wengert.tape.hooks import has_hooks
@@ -212,10 +203,8 @@ class Binding:
         known |= {id(at.tensor): f"t{i}" for i, at in enumerate(state.tensors)}
         raws = {id(place.get()): self._at(place) for place in state.arrays}
         count, kinds = len(raws), self._signature["an argument"]
-        gradients, of_tensors = (
-            self._signature["a gradient"],
-            self._signature["a Tensor of the state"],
-        )
+        gradients = self._signature["a gradient"]
+        of_tensors = self._signature["a Tensor of the state"]
         others = [(f"t{i}", kind[:5]) for i, kind in enumerate(of_tensors)]
         self._kinds = [*gradients[: len(state.tensors)]]  # of gradients
         rest = gradients[len(state.tensors) :]

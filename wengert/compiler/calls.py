@@ -18,15 +18,7 @@ from wengert.tape.grad_mode import is_grad_enabled, is_inference_mode_enabled
 from wengert.tape.hooks import has_hooks
 from wengert.tape.tensor import Tensor
 
-__all__ = [
-    "Arguments",
-    "Call",
-    "Layout",
-    "kind_of",
-    "same_keys",
-    "signature_of",
-    "tensors_of",
-]
+__all__ = ["Arguments", "Call", "Layout", "kind_of", "same_keys", "signature_of", "tensors_of"]
 
 
 class Arguments:

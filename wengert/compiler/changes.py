@@ -73,6 +73,11 @@ class Before:
             before = size if type(size) is int else len(size)
             if id(x) in state.growing and len(x) > before:
                 raise BegunError
+            if type(size) is list and (new := [key for key in x if key not in size]):
+                raise TraceError(
+                    f"the compiled function sets the attribute {name}.{new[0]}, which a replay "
+                    "would not do. Return it, or set it to a Tensor before the first call"
+                )
             if len(x) != before:
                 raise TraceError(
                     f"the compiled function changes the length of {name} from {before} to "

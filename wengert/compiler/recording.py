@@ -13,22 +13,12 @@ from wengert.compiler.calls import Layout
 from wengert.compiler.capture.errors import GraphError, TraceError, UnrollError
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.raw import RawArray, check_class
-from wengert.compiler.capture.recorded import (
-    Arithmetic,
-    Recording,
-    Ref,
-    swept,
-)
+from wengert.compiler.capture.recorded import Arithmetic, Recording, Ref, swept
 from wengert.compiler.capture.trace import Trace, is_exchange
 from wengert.compiler.capture.traced import Traced
 from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.changes import Before
-from wengert.compiler.effects import (
-    check_arguments,
-    check_found,
-    check_memory,
-    effects_of,
-)
+from wengert.compiler.effects import check_arguments, check_found, check_memory, effects_of
 from wengert.compiler.messages import apart
 from wengert.compiler.state import Place, State, check_dtype, is_array, is_plain
 from wengert.func.trees import still_parts, tree_flatten

@@ -85,7 +85,7 @@ NUMBERS = (int, float)
 #: The attribute in which an object has its compiled methods, which is no state.
 PROGRAMS = "_wengert_programs"
 #: Stands for the absence of an object.
-Missing: Any = type("Missing", (), {"__repr__": lambda self: "nothing"})()
+Missing: Any = type("Missing", (), {"__repr__": lambda self: "not set"})()
 
 
 class Place(NamedTuple):
@@ -233,7 +233,7 @@ class State:
 
     def structure(self) -> tuple[Any, ...]:
         """The state's part of a signature."""
-        return (*self.facts, ("what optimizers share", tuple(self.shares)))
+        return (*self.facts, ("which numbers of optimizers are equal", tuple(self.shares)))
 
 
 def is_plain(x: Any) -> bool:

@@ -182,8 +182,7 @@ class _Walk:
 
     def check_generators(self) -> None:
         """Raise if the code may read the state of a generator, which calls do not compare."""
-        read = self.names & (_READING if self.state.randoms else {_OF_RANDOM})
-        if read:
+        if read := self.names & (_READING if self.state.randoms else {_OF_RANDOM}):
             raise TraceError(
                 f"the compiled function may read the state of a random generator ({min(read)}), "
                 "where a replay would use the same again; read it outside"
@@ -498,7 +497,7 @@ class _Walk:
         walked, opaque, _ = traits_of(kind)
         if opaque or (kind is np.ufunc and x.__name__.endswith(" (vectorized)")):
             raise TraceError(
-                f"{name} is a {kind.__name__}, into which a compiled function can't look; pass "
+                f"{name!r} is a {kind.__name__}, into which a compiled function can't look; pass "
                 "what it needs of it as an argument"
             )
         if not walked:
@@ -531,7 +530,7 @@ class _Walk:
             for key, part in sorted(space.items(), key=lambda item: item[0] == "state"):
                 if key == PROGRAMS and not self.names.isdisjoint({"vars", "__dict__", "dir"}):
                     raise TraceError(
-                        f"the compiled function may read all attributes of {name}, also the "
+                        f"the compiled function may read all attributes of {name!r}, also the "
                         "programs of compiled methods; compile a method of the object instead"
                     )
                 read = module and (key in _OF_MODULES or isinstance(part, Tensor | Module))

@@ -72,15 +72,11 @@ Upsample = module("Upsample", F.interpolate, shown=_show_lengths, check=_set_sca
 
 
 # Losses and distances.
-def _check_reduction(loss: Any) -> None:
-    check_reduction(loss.reduction)
-
-
 def _check_batches(loss: Any) -> None:
     check_reduction("mean" if loss.reduction == "batchmean" else loss.reduction)
 
 
-_loss = partial(module, shown="", check=_check_reduction)
+_loss = partial(module, shown="", check=lambda loss: check_reduction(loss.reduction))
 BCELoss = _loss("BCELoss", F.binary_cross_entropy)
 BCEWithLogitsLoss = _loss("BCEWithLogitsLoss", F.binary_cross_entropy_with_logits)
 CosineSimilarity = module("CosineSimilarity", F.cosine_similarity, shown="")

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Final
 
 from wengert.backends import DTYPES, BackendError, DType, backend_of, dtype_of, namespaces
+from wengert.backends.states import check_names
 from wengert.interpreters.namespaces import differentiable
 from wengert.names import KEYWORDS
 from wengert.nn.conversion import convert
@@ -192,9 +193,8 @@ class Optimizer(Refusing):
                         if type(x) is kind and x.dtype is dtype and not traced:
                             continue
                         if hasattr(x, "dtype") and (traced or (type(x), x.dtype) not in beside):
-                            self._check_moved(param, state)  # all of it
+                            self._check_moved(param, state)
                             beside.add((type(x), x.dtype))
-                            break
                     x = None  # which would keep the last array
                 before = None if taken is None else (array, dict(state))
                 try:
@@ -236,6 +236,7 @@ class Optimizer(Refusing):
         parameter at their position: to float32 where that is of half precision. Raises `ValueError`
         for groups, hyper-parameters or shapes that do not fit. Nothing has changed then.
         """
+        check_names(type(self).__name__, state_dict, ("state", "param_groups"))
         owners: dict[Any, Tensor] = {}
         merged = self._merge_groups(state_dict["param_groups"], owners)
         if strange := [key for key in state_dict["state"] if key not in owners]:

@@ -228,12 +228,25 @@ class GradientTest(Exploration):
             f"  backend:   {case.backend}" + found,
             f"  drawn:     {self.drawn}",
         ]
-        code = block(self._snippet(case))
+        code = block(self._snippet(self._without_forward(case)))
         told = type(error)("\n".join(lines) + f"\nTo see it again:\n\n{code}\n")
         told.order, told.found = error.order, error.found
         for note in getattr(error, "__notes__", ()):
             told.add_note(note)
         return told
+
+    def _without_forward(self, case: Case) -> Case:
+        """The case without forward mode, where the function has none."""
+        modes, given = MODES[case.order], case.options
+        if self.forward is None and given.get(modes.forward):
+            try:
+                self._carry_out(case._replace(options={**given, modes.reverse: False}))
+            except NotImplementedError:
+                kept = {name: value for name, value in given.items() if name != modes.forward}
+                return case._replace(options=kept)
+            except Exception:
+                return case
+        return case
 
     def _snippet(self, case: Case) -> list[str]:
         definition, name = function_code(self.function, "f")

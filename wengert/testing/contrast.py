@@ -201,7 +201,12 @@ class Contrast:
         if any(1 in shape for shape in shapes):
             yield "only where an axis has length 1", [self._resize({1: 2})]
         if any(n > 1 for shape in shapes for n in shape):
-            short = {i: np.array(x[tuple(slice(0, 1) for _ in x.shape)]) for i, x in arrays.items()}
+            # Of the largest elements, which a rule that is wrong for large values also fails.
+            short = {
+                i: np.reshape(x.flat[np.argmax(abs(x))], (1,) * x.ndim)
+                for i, x in arrays.items()
+                if x.size
+            }
             yield "only where an axis is longer than 1", [short]
         if len(set(shapes)) == 1 and len(shapes[0]) > 1:
             yield "only for two axes or more", [{i: x.reshape(-1) for i, x in arrays.items()}]

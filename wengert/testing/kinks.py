@@ -43,6 +43,13 @@ STEADY = 1.2
 GLANCES, TRIES = 12, 24
 #: The relative tolerance of a slope: slopes change a little around the point.
 MISS = 1e-3
+#: The precision, relative to how far a derivative is from the estimate, to which slopes tell them
+#: apart, and to which one is the other.
+TELLS, IS = 0.05, 0.1
+#: Points of a polynomial's fit to the results, random so that no staircase is in step with them.
+POINTS = np.random.default_rng(6).uniform(-1, 1, 12)
+_powers = np.vander(POINTS, 7)
+REST = np.eye(12) - _powers @ np.linalg.pinv(_powers)
 #: Places at which noise is measured, how far they may be, the distance of neighbouring points
 #: there, and the bounds of what single precision makes, relative to the values.
 PLACES, FAR, SPACING, SINGLE = 6, 2.0**-8, 2.0**-16, (2.0**-30, 2.0**-18)
@@ -89,6 +96,7 @@ class Region:
         self.problem, self.own = problem, own
         self.radius = min(max(CLOSE * step, NEAREST), FARTHEST)
         self.step = SHORTER * self.radius
+        self.last = step
         #: What rounding may change in a slope.
         self.rounding = 8 * EPSILON * (1 + abs(problem.middle())) / self.step
 
@@ -125,6 +133,7 @@ class Region:
         operations = _Operations()
         try:
             steps = Problem(operations.of(self.problem), self.problem.arguments)
+            steps = steps.scaled(np.max(self.problem.scale_of_results))
             found = Region(steps, self.own, self.radius / CLOSE).bends(self.own)
             several = operations.kinks(found, steps.segments) > 1
             found = found[-self.problem.middle().size :]
@@ -259,11 +268,16 @@ class Surroundings:
                 f"the differences don't settle (to {found.error[row]:.3g}): the function is not "
                 "smooth here, or badly scaled"
             )
-        miss = self.region.rounding[row] + MISS * abs(given)
-        if max(abs(right - given), abs(left - given)) < miss < abs(found.value[row] - given) / 10:
+        if self._hides(found, row, given):
             return KinkError, (
-                "the function has a kink so close by that differences reach across it, so there "
-                "is no derivative to compare with"
+                "the function has a kink or jump so close by that differences reach across it, so "
+                "there is no derivative to compare with"
+            )
+        rough = self.rough[row]
+        if abs(found.value[row] - given) <= 4 * rough / found.step:
+            return BadlyScaledError, (
+                f"the function's values are off a smooth line by {rough:.1g}, as by rounding "
+                "inside: differences cannot tell"
             )
         if not self.region.bent[row]:
             return WrongGradientError, ""
@@ -311,6 +325,36 @@ class Surroundings:
             jump = (sizes[-1] > large) & np.all(grows > 1.4, axis=0)
             jump &= np.max(grows, axis=0) < STEADY * np.min(grows, axis=0)
         return _Sides(right, left, kink, jump)
+
+    @cached_property
+    def rough(self) -> Reals:
+        """How far the results are from a polynomial over the steps of the differences."""
+        reach, found, flat = RATIO * self.region.last, np.array(0.0), np.array(True)
+        with np.errstate(all="ignore"):
+            for _ in range(3):  # a constant result may be a step of a staircase
+                reach *= RATIO
+                moves = reach * POINTS[:, None] * self.direction
+                line = np.stack([self.region.problem.results_at(move) for move in moves])
+                found = np.where(flat, np.max(abs(REST @ line), axis=0), found)
+                flat = flat & (np.ptp(line, axis=0) == 0)
+                if not flat.any():
+                    break
+        return found
+
+    def _hides(self, found: Estimate, row: int, given: float) -> bool:
+        """Whether a side has the derivative given, over steps that differences reach across."""
+        problem, gap = self.region.problem, abs(found.value[row] - given)
+        middle, t, seen = problem.middle()[row], found.step, 0
+        noise = 8 * EPSILON * (1 + abs(middle)) / (TELLS * gap)
+        with np.errstate(all="ignore"):
+            while t > max(noise, EPSILON / TELLS**2 * problem.scale(self.direction)) and seen < 2:
+                sides = [
+                    (problem.results_at(by * self.direction)[row] - middle) / by for by in (t, -t)
+                ]
+                # One step alone may be right by chance, where the function is curved.
+                seen = seen + 1 if any(abs(side - given) < IS * gap for side in sides) else 0
+                t /= RATIO
+        return seen == 2
 
     def _reaches(self, row: int, sign: int, wanted: float) -> bool:
         """Whether a slope close by is at least ``wanted``, by a random search."""

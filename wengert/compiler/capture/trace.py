@@ -409,18 +409,13 @@ class Trace:
         """The program of the comparisons that decide control flow, and their outcomes."""
         pinned = {value for value, x in self._sources.items() if self.pinned.keys() >= x}
         found = [each for each in self.decided.values() if not pinned.issuperset(each[0].uses())]
-        steps = [step for step, _ in found]
-        program = self.arithmetic([step.result for step in steps], steps)
-        return program, tuple([outcome for _, outcome in found])
-
-    def arithmetic(self, outputs: Sequence[Value], after: Sequence[Instruction] = ()) -> Program:
-        """The program that computes some numbers, perhaps with further instructions ``after``."""
-        if not outputs:
-            return Program((), (), ())
         steps = [step for step in self.instructions if step.name.startswith("number.")]
-        cut = dead(Program(tuple(self.inputs), (*steps, *after), tuple(outputs)))
+        steps += [step for step, _ in found]
+        outputs = tuple([step.result for step, _ in found])
+        cut = dead(Program(tuple(self.inputs), tuple(steps), outputs))
         read = cut.read()
-        return replace(cut, inputs=tuple([value for value in self.inputs if value in read]))
+        cut = replace(cut, inputs=tuple([value for value in self.inputs if value in read]))
+        return cut, tuple([outcome for _, outcome in found])
 
     def is_given(self, number: TracedNumber) -> bool:
         """Whether a number depends on inputs alone, and not on arrays."""

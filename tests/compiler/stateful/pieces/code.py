@@ -13,26 +13,10 @@ setitem
     g = h * 1.0
     g[:, 1] = h[:, 0] * 2.0
     h = g
-in-place methods
-    g = wg.sin(h)
-    g.add_(h).mul_(0.5).clamp_(-1.0, 1.0)
-    h = g
-reshape in place
-    g = wg.reshape(wg.tanh(h).T, (-1,))
-    g[:2] = 0.0
-    h = wg.reshape(g, (4, -1)).T
-einsum
-    @w: wg.randn(4, 4) | wg.eye(4)
-    h = wg.einsum("ij,jk->ik", h, @w)
-attention
-    a = wg.softmax(h @ h.T * 0.5, axis=-1)
-    h = a @ h
 no grad
     with wg.no_grad():
         c = wg.max(wg.abs(h))
     h = h / (c + 1.0)
-nothing twice
-    h = wg.sin(h) + wg.sin(h) * 1 + 0.0
 try
     @f: lambda h: h * 3.0 | wg.sin
     try:
