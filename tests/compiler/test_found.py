@@ -2,6 +2,7 @@
 
 import re
 import sys
+from dataclasses import InitVar, dataclass, field
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -455,6 +456,9 @@ the parts of a static field | Made([2.0]) | x * o.k[0] | o.k[0] = 3.0
     > @dataclasses.dataclass
     > class Made:
     >     k: list = dataclasses.field(metadata={"static": True})
+what makes items of a dict
+    | [d := collections.defaultdict(lambda: SCALE, k=X)] | x * o[0].default_factory() | rescale()
+    > import collections
 an array of a named tuple's object | hidden(X) | x * o.k | o.k = -X
 what PyTorch's data sets hold
     | torch().utils.data.Subset(Scales(), [0, 1]) | x * o[1] | o.indices = [0, 2]
@@ -529,7 +533,7 @@ a reader of attributes | operator.attrgetter('k') | x * o(Plain) | 'o' is a attr
 a cached function | functools.lru_cache(lambda: SCALE) | x * o() | pass what it needs
 a function of objects | np.frompyfunc(lambda t: t * SCALE, 1, 1) | x * o(1.0) | 'o' is a ufunc
 a view of a dict | {'k': 2.0}.values() | x * sum(o) | pass what
-bits of a generator | np.random.PCG64(0) | x * float(o.random_raw() % 7) | draws from o
+bits of a generator | np.random.PCG64(0) | x * float(o.random_raw() % 7) | 'o' is a PCG64
 errors of NumPy by a name that is held | np.errstate | o(all='raise') and x / 2 | put np.errstate
 errors of NumPy | 0.0 | raising(x, o) | put np.errstate around the call
     > def raising(x, o):
@@ -554,7 +558,7 @@ an object that is made inside
     | None | (x, type('Made', (functools.partial,), {})(abs)) | each replay would return the same
 a method of what is made inside | None | (x, [].append) | each replay would return the same one
 a module of PyTorch's | torch().nn.Linear(1, 1) | x * o.weight.item() | 'o' is a Linear
-numbers of the system | random.SystemRandom() | x * o.random() | o is a SystemRandom
+numbers of the system | random.SystemRandom() | x * o.random() | 'o' is a SystemRandom
 the state of a generator | random.Random(0) | x * (o.getstate()[1][0] % 7) | the state of a random
 a copy of a generator
     | np.random.default_rng(0) | x * copy.deepcopy(o).random() | the state of a random generator
@@ -562,7 +566,7 @@ a copy of a generator
 the state of all generators
     | 2.0 | x * (np.random.get_state()[1][0] % 7) | the state of a random generator
 a seed inside | 2.0 | wg.manual_seed(0) or x * wg.rand(3) | generators are seeded
-all attributes beside programs | Counted() | o.counted(x) | may read all attributes of o
+all attributes beside programs | Counted() | o.counted(x) | may read all attributes of 'o'
     > class Counted:
     >     @wg.compile
     >     def other(self):
@@ -582,6 +586,71 @@ def test_what_can_not_be_seen_into_is_refused(name: str) -> None:
     space = made_space(lines)
     with pytest.raises(CompileError, match=says):
         wg.compile(eval(f"lambda x, o: {use}", space))(X, eval(make, space))
+
+
+@pytest.mark.parametrize("kind", ["register_hook", "register_post_accumulate_grad_hook"])
+def test_a_hook_that_has_gone_and_one_that_comes(kind: str) -> None:
+    """Later sweeps failed, and later hooks were not seen."""
+    w = wg.tensor([1.0], requires_grad=True)
+
+    def hook(x: Any) -> Any:
+        if kind == "register_hook":
+            return x * 3.0
+        x.grad = x.grad * 3.0
+        return None
+
+    getattr(w, kind)(hook).remove()
+
+    def step() -> Any:
+        w.grad = None
+        wg.sum(w * w).backward()
+        return w.grad
+
+    run = wg.compile(step)
+    for _ in range(4):
+        assert run().tolist() == step().tolist() == [2.0]
+    with getattr(w, kind)(hook):
+        assert run().tolist() == [6.0]
+    assert run().tolist() == step().tolist() == [2.0]
+    with pytest.raises(CompileError, match="changes the length of hooks of w"):
+        wg.compile(lambda: getattr(w, kind)(hook))()
+    assert step().tolist() == [2.0]
+
+
+def test_methods_of_objects_without_a_dict_are_refused() -> None:
+    made = type("Made", (), {"__slots__": (), "run": wg.compile(lambda self: X)})()
+    with pytest.raises(TypeError, match="no __dict__ for programs"):
+        made.run()
+
+
+@dataclass
+class Computed:
+    """An object that its constructor would make otherwise."""
+
+    x: Any
+    k: InitVar[Any] = None
+    n: int = field(default=0, init=False)
+
+    def __post_init__(self, k: Any) -> None:
+        self.x, self.k = self.x / 4, k
+
+
+def test_results_are_rebuilt_without_their_constructor() -> None:
+    def make(x: Any) -> Any:
+        made = Computed(x, 7.0)
+        made.n, made.y = 5, x * 2  # type: ignore[attr-defined]
+        return made
+
+    run = wg.compile(make)
+    for i in range(4):
+        assert _attributes(run(X * i)) == _attributes(make(X * i))
+    run = wg.compile(lambda x: setattr(made := Computed(x), "parts", [1]) or made)
+    with pytest.raises(CompileError, match="each replay would return the same one"):
+        run(X)
+
+
+def _attributes(x: Any) -> dict[str, Any]:
+    return {k: v.tolist() if isinstance(v, wg.Tensor) else v for k, v in vars(x).items()}
 
 
 @pytest.mark.parametrize("error", [CompileError, ValueError])

@@ -11,7 +11,7 @@ import numpy as np
 from wengert.backends import backend_of, selection
 from wengert.compiler.owners import class_of_user
 from wengert.compiler.program import order_of
-from wengert.compiler.state import PLAIN, Exact, State, is_array, is_plain, leads_on, same
+from wengert.compiler.state import Exact, State, is_array, is_plain, leads_on, same
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.ops.data_type import get_default_dtype
 from wengert.tape.grad_mode import is_grad_enabled, is_inference_mode_enabled
@@ -90,28 +90,32 @@ class Layout:
         ]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Layout) and _same_layout(self.structure, other.structure)
+        if not isinstance(other, Layout) or self.structure != other.structure:
+            return False
+        mine, others = ([x for _, x in layout._parts] for layout in (self, other))
+        return same_keys(mine, others)
 
     def __hash__(self) -> int:
         return hash(self.structure.num_leaves)
 
     @cached_property
-    def _held(self) -> list[tuple[str, Any]]:
-        found, structures = dict[int, tuple[str, Any]](), [self.structure]
+    def _parts(self) -> list[tuple[str, Any]]:
+        """The classes, keys, factories and attributes of the structure, with their names."""
+        found, structures = list[tuple[str, Any]](), [self.structure]
         for structure in structures:
             structures += structure.children
-            cls, extra = structure.cls, structure.extra
-            known = [getattr(extra, "factory", None), *getattr(extra, "inserted", ())]
-            known += [cls] if cls is not None and class_of_user(cls) else []
-            found |= {id(x): (getattr(x, "__name__", "a key"), x) for x in known if leads_on(x)}
-            # In a tuple, where the walk makes inputs of Tensors, too.
-            still = [x for x in getattr(extra, "still", ()) if not is_plain(x[1])]
-            found |= {id(x): (name, (x,)) for name, x in still}
-        return [*found.values()]
+            extra = structure.extra
+            if structure.cls is not None and class_of_user(structure.cls):
+                found.append((structure.cls.__name__, structure.cls))
+            keys = [getattr(extra, "factory", None), *getattr(extra, "inserted", ())]
+            found += [*[("a key", x) for x in keys], *getattr(extra, "still", ())]
+        return found
 
     def roots(self, leaves: Sequence[Any]) -> Iterator[tuple[str, Any]]:
         """The leaves, and classes, keys and attributes of what they are in, with their names."""
-        yield from (*zip(self.names, leaves, strict=True), *self._held)
+        yield from zip(self.names, leaves, strict=True)
+        for name, x in {id(x): (name, x) for name, x in self._parts if not is_plain(x)}.values():
+            yield name, x if leads_on(x) else (x,)  # the walk makes Tensors of tuples inputs
 
     @property
     def plain(self) -> bool:
@@ -204,22 +208,6 @@ def kind_of(array: Any) -> tuple[Any, ...]:
         return np.ndarray, array.shape, array.dtype, "cpu", order
     device = str(backend_of(array).device(array))
     return (type(array), tuple(array.shape), array.dtype, device, order_of(array))
-
-
-def _same_layout(a: TreeDef, b: TreeDef) -> bool:
-    if a is b:
-        return True
-    alike = a.cls is b.cls and len(a.children) == len(b.children) and _same_keys(a.extra, b.extra)
-    return alike and all(map(_same_layout, a.children, b.children))
-
-
-def _same_keys(a: Any, b: Any) -> bool:
-    if hasattr(a, "inserted") and hasattr(b, "inserted"):
-        return a.factory is b.factory and same_keys(a.inserted, b.inserted)
-    if hasattr(a, "still") and hasattr(b, "still"):
-        pairs = (sum(x.still, (*x.names, *x.keys)) for x in (a, b))
-        return same_keys(*pairs)
-    return a is b or (same(a, b) if type(a) in PLAIN else type(a) is type(b) and bool(a == b))
 
 
 def same_keys(now: Any, then: Any) -> bool:

@@ -23,7 +23,7 @@ from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.state import Missing, State, is_plain, same
 from wengert.ops.data_type import get_default_dtype, set_default_dtype
 from wengert.tape.grad_mode import recording, set_recording
-from wengert.tape.hooks import Hooked, Hooks, has_hooks
+from wengert.tape.hooks import Hooks, has_hooks
 from wengert.tape.tensor import Tensor
 
 __all__ = ["CONTAINERS", "Before", "BegunError", "DrawError", "change_error"]
@@ -58,7 +58,7 @@ class Before:
         slopes = [getattr(x._grad, "_array", None) for x in self.tensors]
         pairs = zip(self.tensors, slopes, strict=True)
         self.held = [Held(x, x._array, x._node, x._grad, slope) for x, slope in pairs]
-        self._hooked = _hooked_nodes(self.tensors)
+        self._hooked = [x._node for x in self.tensors if has_hooks(x._node)]
         self._places = [(place, place.get()) for place in state.changing()]
         self._items = [(x, copy.copy(x)) for x, _, _ in state.sizes if type(x) in CONTAINERS]
         self._rng, self._modes = generators.get_rng_state(), _modes()
@@ -92,9 +92,7 @@ class Before:
                 continue
             if not (is_plain(held) and is_plain(now) and same(held, now)):
                 raise change_error(place.name, held, now)
-        if any(
-            x._node and has_hooks(x._node) and x._node not in self._hooked for x in self.tensors
-        ):
+        if any(has_hooks(x._node) and x._node not in self._hooked for x in self.tensors):
             raise TraceError(
                 "the compiled function registers a hook on a Tensor that was there before, which a "
                 "replay would not do; do it outside"
@@ -115,7 +113,7 @@ class Before:
         """Put all of it back but other libraries' generators."""
         for x, array, node, grad, slope in self.held:
             x._array, x._node, x._grad = array, node, grad
-            if isinstance(node, Hooked) and node.extra and node not in self._hooked:
+            if has_hooks(node) and node not in self._hooked:
                 node.extra.gradient.clear()
                 node.extra.accumulated.clear()
             if grad is not None:
@@ -134,11 +132,6 @@ class Before:
         set_recording(state)
         if get_default_dtype() is not dtype:
             set_default_dtype(dtype)
-
-
-def _hooked_nodes(tensors: Sequence[Tensor]) -> list[Any]:
-    """The nodes of Tensors that have hooks."""
-    return [x._node for x in tensors if x._node is not None and has_hooks(x._node)]
 
 
 def _modes() -> tuple[Any, ...]:

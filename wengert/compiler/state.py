@@ -50,7 +50,7 @@ PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), type(...)}
 #: Classes of further values that are compared, by their texts.
 UNCHANGING = (np.generic, np.dtype, DType, range, Decimal, Fraction, date, PurePath)
 #: Classes of generators of random numbers, whose states can be put back.
-GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
+GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 #: Packages of Wengert whose objects are walked.
 _OWN = (
     *[f"wengert.{room}" for room in ("nn", "optim", "amp", "distributed", "func", "data")],
@@ -73,6 +73,7 @@ _CHANGING = (
         np.poly1d,
         np.void,
         np.ndarray,
+        np.random.BitGenerator,
         threading.local,
     ),
     *(ContextVar, MappingView, ABCPolyBase, functools._lru_cache_wrapper, np.random.SeedSequence),

@@ -13,7 +13,7 @@ import re
 import sys
 import types
 import weakref
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
 from enum import Enum
 from itertools import pairwise
@@ -69,11 +69,7 @@ _MAKING = frozenset({"type", "__class__", "replace", "_replace", "copy", "deepco
 _IDENTITIES = frozenset({"id", "hash"})
 _BY_IDENTITY = "id()"
 #: Names by which code reads a generator's state, and what stands for the global ones.
-_READING = frozenset(
-    {
-        *("bit_generator", "copy", "deepcopy", "get_state", "getstate", "jumped", "spawn"),
-    }
-)
+_READING = frozenset({"bit_generator", "copy", "deepcopy", "get_state", "getstate", "spawn"})
 _OF_RANDOM = "random.getstate()"
 #: What a function or class says of itself.
 _SAID = frozenset({"__name__", "__qualname__", "__doc__", "__annotations__"})
@@ -99,6 +95,8 @@ _PARTS: list[tuple[type, tuple[str, ...]]] = [
     (super, ("__thisclass__", "__self__")),
     (np.vectorize, ("pyfunc", "otypes", "signature", "excluded")),
 ]
+#: What cells of a library's functions hold of a cache.
+_CACHES = (type(Missing), types.BuiltinMethodType, weakref.WeakKeyDictionary)
 #: Containers of items, the ordered ones first, and bound methods in C.
 _ITEMS = (list, deque, set, frozenset)
 _BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
@@ -165,11 +163,9 @@ class _Walk:
         """Add what a program assumes."""
         self.state.facts.append((name, what))
         if len(self.state.facts) > LARGEST:
-            within = [re.sub(r"(\[[^\[]*\]|\.[^.\[]*)$", "", x) for x, _ in self.state.facts]
-            (branch, count), *_ = Counter(within).most_common(1)
             raise TraceError(
-                f"the compiled function leads to more than {LARGEST} objects, {count} of them in "
-                f"{branch}; pass what it needs of them as an argument, or keep them in a Tensor"
+                f"the compiled function leads to more than {LARGEST} objects, among them {name}; "
+                "pass what it needs of them as an argument, or keep them in a Tensor"
             )
 
     def first(self, x: Any, name: str) -> bool:
@@ -186,8 +182,7 @@ class _Walk:
 
     def check_generators(self) -> None:
         """Raise if the code may read the state of a generator, which calls do not compare."""
-        read = self.names & (_READING if self.state.randoms else {_OF_RANDOM})
-        if read:
+        if read := self.names & (_READING if self.state.randoms else {_OF_RANDOM}):
             raise TraceError(
                 f"the compiled function may read the state of a random generator ({min(read)}), "
                 "where a replay would use the same again; read it outside"
@@ -318,7 +313,8 @@ class _Walk:
             self.function(x, name, mine)
         elif isinstance(x, _ITEMS):
             self.check_access(x, name)
-            self.fact(name, (Identity(kind), len(x), getattr(x, "maxlen", None)))
+            room = (x.maxlen,) if isinstance(x, deque) else ()
+            self.fact(name, (Identity(kind), len(x), *room))
             ordered = isinstance(x, _ITEMS[:2])
             self.state.sizes.append((x, len(x) if ordered else frozenset(x), name))
             for i, part in enumerate(x):
@@ -340,12 +336,7 @@ class _Walk:
             for base in x.__mro__:  # objects of it may be made
                 if class_of_user(base) and "__init__" in vars(base):
                     self.visit_at(vars(base), "__init__", f"{base.__name__}.__init__")
-        elif isinstance(x, GENERATORS):
-            if isinstance(x, random.SystemRandom):
-                raise TraceError(
-                    f"{name} is a SystemRandom, whose numbers a replay would not draw again; draw "
-                    "by wg.random, or outside, and pass what is drawn"
-                )
+        elif isinstance(x, GENERATORS) and not isinstance(x, random.SystemRandom):
             self.fact(name, Identity(kind))
             self.state.randoms.append((name, x))
         elif hasattr(kind, "_original"):  # a compiled function
@@ -377,15 +368,13 @@ class _Walk:
             held = Place(cell, "cell_contents", variable, "attr").get()
             if isinstance(held, Plan):  # which an operation's first call replaces
                 continue
-            if variable == "__class__" and (not mine or "super" in names):
-                if mine and isinstance(held, type):
-                    self.cls(held, held.__name__)
-                continue
-            caches = (types.BuiltinMethodType, weakref.WeakKeyDictionary)
-            if not mine and (held is Missing or isinstance(held, caches)):
+            if not mine and (variable == "__class__" or isinstance(held, _CACHES)):
                 continue
             called = variable if mine else f"{name}.{variable}"
-            self.visit_at(cell, "cell_contents", called, "attr")
+            if variable == "__class__" and "super" in names and isinstance(held, type):
+                self.cls(held, called)
+            else:
+                self.visit_at(cell, "cell_contents", called, "attr")
         for where in ("__defaults__", "__kwdefaults__"):
             if getattr(x, where):
                 self.visit_at(x, where, f"{name}.{where}", "attr")
@@ -459,6 +448,7 @@ class _Walk:
         own = [base for base in kind.__mro__ if class_of_user(base)]
         made = not self.names.isdisjoint(_MAKING)  # objects of it, perhaps
         others = [base for base in kind.__mro__[:-1] if not class_of_user(base)]
+        ours = [base for base in others if package_of(base.__module__) == "wengert"]
         # Code of a library calls methods by computed names, as a visitor of trees does.
         every = self.every or any(package_of(base.__module__) not in STILL for base in others)
         for base in own:
@@ -482,7 +472,7 @@ class _Walk:
                 if special:
                     called = method and (made or key != "__init__")
                 else:
-                    read = others if method else [*filter(_is_ours, others)]
+                    read = others if method else ours
                     called = every or any(hasattr(each, key) for each in read)
                 called |= key in self.names or key in _BY_PYTHON
                 if not called or key in _SKIPPED:
@@ -534,16 +524,14 @@ class _Walk:
         space = getattr(x, "__dict__", None)
         module, whole = isinstance(x, Module), self.every or traits_of(kind)[2]
         if type(space) is dict:
-            at = Place(x, "__dict__", f"{name}.__dict__", "attr")
-            self.state.held.append((at, space))
+            self.state.held.append((Place(x, "__dict__", f"{name}.__dict__", "attr"), space))
             optimizer = isinstance(x, Optimizer)
             # The keys of its state have got names before.
             for key, part in sorted(space.items(), key=lambda item: item[0] == "state"):
                 if key == PROGRAMS and not self.names.isdisjoint({"vars", "__dict__", "dir"}):
                     raise TraceError(
-                        f"the compiled function may read all attributes of {name}, where compiled "
-                        "methods keep their programs; compile a method of the object instead: "
-                        "wg.compile(x.method)"
+                        f"the compiled function may read all attributes of {name!r}, also the "
+                        "programs of compiled methods; compile a method of the object instead"
                     )
                 read = module and (key in _OF_MODULES or isinstance(part, Tensor | Module))
                 if not (read or whole or key in self.names) or key == PROGRAMS:
@@ -570,10 +558,6 @@ _BY_PYTHON = frozenset({"__match_args__", "keys", "_member_map_"})
 _OF_DATACLASSES = frozenset({"__eq__", "__hash__", "__setattr__", "__delattr__"})
 #: What is no state, and texts: these ask for an object's type and all attributes.
 _SKIPPED = frozenset({"__repr__", "__annotate_func__", "__dict__", "__weakref__", PROGRAMS})
-
-
-def _is_ours(kind: type) -> bool:
-    return package_of(kind.__module__) == "wengert"
 
 
 def _is_generated(x: Any) -> bool:

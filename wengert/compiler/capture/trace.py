@@ -71,7 +71,7 @@ class Trace:
         self.inputs: dict[Value, None] = {}  # in their order
         self.instructions: list[Instruction] = []
         self.constants: dict[Value, Any] = {}  # arrays that are no inputs
-        self._locked: list[np.ndarray[Any, Any]] = []
+        self._locked: dict[int, np.ndarray[Any, Any]] = {}
         #: Input numbers whose value is fixed for the program, with the user's line that fixed it.
         self.pinned: dict[Value, str] = {}
         #: Comparisons of numbers on which control flow depends, with their outcomes.
@@ -147,18 +147,21 @@ class Trace:
             self.lock(array)
         return value
 
-    def lock(self, array: Any) -> None:
-        """Forbid writing into a NumPy array, and what it is a view of, if that can be undone."""
+    def lock(self, array: Any) -> bool:
+        """Forbid writing into a NumPy array and what it is a view of, if NumPy could undo that.
+
+        It could not for another library's memory. Returns whether the array is locked.
+        """
         if isinstance(array, np.ndarray):
-            lockable = array.flags.writeable and _is_restorable(array)
-            self.lock(array.base)
-            if lockable:
+            own = self.lock(array.base) or array.flags.owndata
+            if own and array.flags.writeable:
                 array.flags.writeable = False
-                self._locked.append(array)
+                self._locked[id(array)] = array
+        return id(array) in self._locked
 
     def unlock(self) -> None:
         """Allow all of it again, first of arrays that own their memory."""
-        for array in self._locked:
+        for array in self._locked.values():
             array.flags.writeable = True
         self._locked.clear()
 
@@ -517,21 +520,6 @@ def copy_of(x: Any) -> Any:
     if isinstance(x, np.generic) or not hasattr(x, "dtype"):
         return x
     return backend_of(x).namespace.asarray(x, copy=True)
-
-
-def _is_restorable(array: np.ndarray[Any, Any]) -> bool:
-    """Whether NumPy lets an array be made writeable again."""
-    base: Any = array
-    while isinstance(base, np.ndarray):
-        if base is not array and base.flags.writeable:
-            return True
-        if base.flags.owndata:
-            return base is array
-        base = base.base
-    try:
-        return not memoryview(base).readonly
-    except (BufferError, TypeError, ValueError):  # as of PyTorch's tensors
-        return False
 
 
 def _inner(x: Any) -> Any:
