@@ -355,7 +355,7 @@ def check_gradients(
         default whole Jacobians are compared on NumPy, and random directions elsewhere: rules are
         the same on every backend. Second derivatives are always checked along random directions.
     eps, atol, rtol, nondet_tol : float
-        As for `gradcheck`.
+        As for `gradcheck`; at other than usual magnitudes ``atol`` is absolute.
     examples : int, optional
         How many calls to draw on each backend; as ``settings`` say by default. JAX and dask, which
         compile or schedule anew for each shape, get a tenth of them, and failures there are shrunk
