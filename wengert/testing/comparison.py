@@ -195,7 +195,7 @@ class Comparison:
             among &= (size > TINY) & (size < 1)
             if among.any():
                 _, power = np.frexp(np.where(among.any(axis=1), size[:, 0], 0.5))
-                scaled = self.problem.scaled(2.0**-power)
+                scaled = self.problem.scale_results(2.0**-power)
                 alone = Comparison(scaled, self.eps, self.tolerance, self.complex_step)
                 try:
                     alone._check_entries(analytic, mode, called, among)

@@ -46,15 +46,12 @@ MISS = 1e-3
 #: The precision, relative to how far a derivative is from the estimate, to which slopes tell them
 #: apart, and to which one is the other.
 TELLS, IS = 0.05, 0.1
-#: Points of a polynomial's fit to the results, random so that no staircase is in step with them.
+#: Places where a polynomial is fitted to the results, and points of its line around each. They are
+#: random so that no staircase is in step with them.
+PLACES = (-3.0, 0.0, 3.0)
 POINTS = np.random.default_rng(6).uniform(-1, 1, 12)
 _powers = np.vander(POINTS, 7)
 REST = np.eye(12) - _powers @ np.linalg.pinv(_powers)
-#: Places at which noise is measured, how far they may be, the distance of neighbouring points
-#: there, and the bounds of what single precision makes, relative to the values.
-PLACES, FAR, SPACING, SINGLE = 6, 2.0**-8, 2.0**-16, (2.0**-30, 2.0**-18)
-QUIET = PLACES - PLACES // 3 + 1
-
 #: Extremes of the first axis that pass over NaN, and are NaN, without a warning, where all is.
 _largest: Any = np.fmax.reduce
 _least: Any = np.fmin.reduce
@@ -133,7 +130,7 @@ class Region:
         operations = _Operations()
         try:
             steps = Problem(operations.of(self.problem), self.problem.arguments)
-            steps = steps.scaled(np.max(self.problem.scale_of_results))
+            steps = steps.scale_results(np.max(self.problem.scale_of_results))
             found = Region(steps, self.own, self.radius / CLOSE).bends(self.own)
             several = operations.kinks(found, steps.segments) > 1
             found = found[-self.problem.middle().size :]
@@ -164,26 +161,6 @@ class Region:
         close = spread(self.radius)
         differ: Flags = close > NOISE * self.rounding
         return differ & (close > spread(self.radius / SHORTER) / 8) if differ.any() else differ
-
-    @cached_property
-    def noise(self) -> Reals:
-        """The noise of single precision in each result; 0 where there is none.
-
-        It is measured by sixth differences of neighbouring values, which are tiny for a smooth
-        function. At a kink they are large too, but few places lie at one.
-        """
-        random, sizes = np.random.default_rng(5), []
-        way = self.own * random.uniform(0.5, 1.0, self.own.size)
-        for place in random.uniform(-FAR, FAR, PLACES):
-            line = [self.problem.results_at((place + k * SPACING) * way) for k in range(7)]
-            with np.errstate(all="ignore"):
-                noise = abs(np.diff(line, 6, axis=0)[0]) / 924**0.5  # the coefficients' norm
-                share = noise / np.max(np.abs(line), axis=0)
-            sizes.append(np.where((share > SINGLE[0]) & (share < SINGLE[1]), noise, 0.0))
-            if len(sizes) == QUIET and not np.any(sizes):
-                break  # the result is one of the largest third, and zero in any case
-        found: Reals = np.sort(sizes, axis=0)[-PLACES // 3]
-        return found
 
 
 class Surroundings:
@@ -242,12 +219,13 @@ class Surroundings:
             return BadlyScaledError, (
                 "the function is finite here, and not finite close by: it overflows"
             )
-        noise = self.region.noise[row]
-        if noise:
-            return BadlyScaledError, (
-                f"the function's values are rounded to about {noise:.1g}, as by a part in single "
-                "precision: differences cannot tell"
-            )
+        rests, off = self.rests[:, row], abs(found.value[row] - given) * found.step / 4
+        rounded = (
+            f"the function's values are rounded to about {rests[1]:.1g}, as by a part in single "
+            "precision or a difference of large numbers: differences cannot tell"
+        )
+        if off <= np.min(rests):
+            return BadlyScaledError, rounded
         if self.sides.jump[row]:
             return KinkError, (
                 "the function jumps here, or is infinitely steep: its values on both sides stay "
@@ -273,12 +251,8 @@ class Surroundings:
                 "the function has a kink or jump so close by that differences reach across it, so "
                 "there is no derivative to compare with"
             )
-        rough = self.rough[row]
-        if abs(found.value[row] - given) <= 4 * rough / found.step:
-            return BadlyScaledError, (
-                f"the function's values are off a smooth line by {rough:.1g}, as by rounding "
-                "inside: differences cannot tell"
-            )
+        if off <= rests[1]:
+            return BadlyScaledError, rounded
         if not self.region.bent[row]:
             return WrongGradientError, ""
         if self.stands(row, given):
@@ -327,16 +301,19 @@ class Surroundings:
         return _Sides(right, left, kink, jump)
 
     @cached_property
-    def rough(self) -> Reals:
-        """How far the results are from a polynomial over the steps of the differences."""
+    def rests(self) -> Reals:
+        """How far the results are from a polynomial, on lines around each of the `PLACES`.
+
+        Few of these lie at a kink. A constant result has longer lines, which may show steps.
+        """
         reach, found, flat = RATIO * self.region.last, np.array(0.0), np.array(True)
         with np.errstate(all="ignore"):
-            for _ in range(3):  # a constant result may be a step of a staircase
+            for _ in range(3):
                 reach *= RATIO
-                moves = reach * POINTS[:, None] * self.direction
-                line = np.stack([self.region.problem.results_at(move) for move in moves])
-                found = np.where(flat, np.max(abs(REST @ line), axis=0), found)
-                flat = flat & (np.ptp(line, axis=0) == 0)
+                moves = reach * np.add.outer(PLACES, POINTS)[..., None] * self.direction
+                lines = [[self.region.problem.results_at(x) for x in place] for place in moves]
+                found = np.where(flat, np.max(abs(REST @ np.array(lines)), axis=1), found)
+                flat = flat & (np.ptp(lines[1], axis=0) == 0)
                 if not flat.any():
                     break
         return found

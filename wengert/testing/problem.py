@@ -240,7 +240,7 @@ class Problem:
         row = np.concatenate([to_reals(_host_values(result)) for result in self.results(returned)])
         return row * self.scale_of_results
 
-    def scaled(self, by: Reals | float) -> "Problem":
+    def scale_results(self, by: Reals | float) -> "Problem":
         """The same problem, with results times a factor for differences."""
         made = copy(self)
         made.scale_of_results, made._middle = by, None
