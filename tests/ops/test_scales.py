@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.backends import Backend
+from wengert.backends import Backend, namespaces
+from wengert.ops.shares import divide
 
 F = wg.nn.functional
 POINT = np.asarray([[1.0, -2.0, 3.0, 0.5], [2.0, 1.0, -1.0, 4.0]])
@@ -212,3 +213,16 @@ def test_a_cotangent_of_a_norm_may_leave_the_range_when_divided_by_it(size, g) -
     wg.linalg.vector_norm(x).backward(wg.tensor(np.float32(g)))
     expected = np.asarray([1, 2, -2]) / 3 * np.float32(g)
     np.testing.assert_allclose(x.grad.numpy(), expected, rtol=3e-7)
+
+
+def test_shares_have_the_dtype_that_is_asked_for() -> None:
+    xp = namespaces[np.ndarray]
+    for kind, wider in (
+        ("float32", "float64"),
+        ("float16", "float64"),
+        ("complex64", "complex128"),
+    ):
+        x = np.ones(2, kind)
+        for dtype in (None, np.dtype(wider)):
+            found = divide(xp, x, 1000, dtype)
+            assert found.dtype == (x.dtype if dtype is None else dtype)

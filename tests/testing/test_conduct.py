@@ -155,3 +155,20 @@ def test_a_graph_that_is_not_freed_and_one_that_is_broken():
         gradcheck(leaking, real(3))
     with pytest.raises(GradcheckError, match="the graph is broken"):
         gradcheck(lambda x: wg.exp(x.detach()), real(3))
+
+
+def test_gradients_that_differ_between_sweeps_are_found():
+    factors = itertools.count(1)
+
+    class Drifting(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * float(next(factors))
+
+    x = wg.tensor([1.0, 2.0], dtype="float64", requires_grad=True)
+    with pytest.raises(GradcheckError, match=r"the gradient of inputs\[0\]"):
+        gradcheck(Drifting.apply, (x,))
