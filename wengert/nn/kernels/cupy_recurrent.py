@@ -50,7 +50,7 @@ _EXPIT = "template <typename T> static __device__ T expit(T x) { return 1 / (1 +
 
 
 @cache
-def _cupy() -> Any:
+def _library() -> Any:
     import cupy
 
     return cupy
@@ -61,13 +61,13 @@ def _kernel(name: str) -> Any:
     reads, writes, text = _TEXTS[name]
     takes, gives = (", ".join([f"raw T {x}" for x in part.split()]) for part in (reads, writes))
     takes += ", int64 t, int64 width, int64 area"
-    return _cupy().ElementwiseKernel(takes, gives, _PLACES + text, name, preamble=_EXPIT)
+    return _library().ElementwiseKernel(takes, gives, _PLACES + text, name, preamble=_EXPIT)
 
 
 def lstm(z: Any, weight: Any, h: Any, c: Any) -> tuple[Any, Any, Any]:
     """The results, states and gates of all steps."""
-    out, cells = (_cupy().empty((len(z), *c.shape), z.dtype) for _ in range(2))
-    gates, numbers = _cupy().empty(z.shape, z.dtype), (c.shape[-1], c.size)
+    out, cells = (_library().empty((len(z), *c.shape), z.dtype) for _ in range(2))
+    gates, numbers = _library().empty(z.shape, z.dtype), (c.shape[-1], c.size)
     for t in range(len(z)):
         _kernel("lstm")(z, h @ weight.T, c, t, *numbers, out, cells, gates, size=c.size)
         h, c = out[t], cells[t]
@@ -78,10 +78,10 @@ def lstm_cotangents(
     g_out: Any, g_cells: Any, g_gates: Any, weight: Any, c: Any, out: Any, cells: Any, gates: Any
 ) -> tuple[Any, Any, Any]:
     """Those of z, h and c."""
-    zero, pairs = _cupy().zeros((), c.dtype), ((g_out, out), (g_cells, cells), (g_gates, gates))
-    given = [_cupy().broadcast_to(zero, x.shape) if g is None else g for g, x in pairs]
-    dz, numbers = _cupy().empty(gates.shape, gates.dtype), (c.shape[-1], c.size)
-    dh, dc = (_cupy().zeros(c.shape, c.dtype) for _ in range(2))
+    zero, pairs = _library().zeros((), c.dtype), ((g_out, out), (g_cells, cells), (g_gates, gates))
+    given = [_library().broadcast_to(zero, x.shape) if g is None else g for g, x in pairs]
+    dz, numbers = _library().empty(gates.shape, gates.dtype), (c.shape[-1], c.size)
+    dh, dc = (_library().zeros(c.shape, c.dtype) for _ in range(2))
     for t in reversed(range(len(out))):
         reads = (*given, cells, gates, cells[t - 1] if t else c, dh, t, *numbers)
         _kernel("lstm_cotangents")(*reads, dc, dz, size=c.size)
