@@ -124,7 +124,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     config = session.config
     if hasattr(config, "workerinput") or config.option.collectonly:
         return
-    if _is_quick(config):
+    if _is_quick(config) and config.args_source is not pytest.Config.ArgsSource.ARGS:
         config.get_terminal_writer().line("A choice of 8 000 tests takes about two minutes.")
     elif config.getoption("--all-backends"):
         config.get_terminal_writer().line("17 000 tests take at most ten minutes on two cores.")

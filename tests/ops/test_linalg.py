@@ -277,6 +277,11 @@ def test_the_tolerance_of_the_pseudo_inverse(backend: Backend) -> None:
     np.testing.assert_allclose(values(out), [np.diag([1, 0]), np.diag([1, 1e3])], atol=1e-10)
     out = linalg.pinv(wg.asarray(a), rtol=1e-2)
     np.testing.assert_allclose(values(out), [np.diag([1, 0])] * 2, atol=1e-12)
+    for rtol, lost in ((1e-4, 0), (1e-2, 8), (wg.asarray([1e-2, 1e-4], dtype="float64"), 4)):
+        f = lambda x: wg.sum(linalg.pinv(x, rtol=rtol))  # noqa: B023
+        x = wg.asarray(a)
+        assert np.isnan(values(wg.grad(f)(x))).sum() == lost  # vectors would turn
+        assert np.isnan(values(wg.jvp(f, (x,), (x,))[1])) == (lost > 0)
 
 
 def test_the_complete_factor_of_a_tall_matrix_has_no_derivative(backend: Backend) -> None:

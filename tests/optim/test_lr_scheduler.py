@@ -37,8 +37,6 @@ CASES: list[Scheduler] = [
     ("ConstantLR", {"factor": 0.25, "total_iters": 30}),
     ("LinearLR", {}),
     ("LinearLR", {"start_factor": 1.0, "end_factor": 0.0, "total_iters": 40}),
-    ("PolynomialLR", {}),
-    ("PolynomialLR", {"total_iters": 40, "power": 2.5}),
     ("CosineAnnealingLR", {"T_max": 7, "eta_min": 0.001}),
     ("CosineAnnealingLR", {"T_max": 100}),
     ("CosineAnnealingWarmRestarts", {"T_0": 5}),
@@ -70,7 +68,7 @@ COMBINED = {
         o,
         [
             lib.ConstantLR(o, 0.5, total_iters=50),
-            lib.PolynomialLR(o, total_iters=60),
+            lib.ExponentialLR(o, 0.9),
         ],
         [12],
     ),
@@ -161,7 +159,6 @@ GIVEN: list[tuple[str, dict[str, Any], list[float]]] = [
     ("ConstantLR", {}, [3, 9]),
     ("LinearLR", {}, [3, 9]),
     ("ExponentialLR", {"gamma": 0.5}, [3, 0]),
-    ("PolynomialLR", {}, [3, 9]),
     ("CosineAnnealingLR", {"T_max": 5}, [3, 9]),
     ("CosineAnnealingWarmRestarts", {"T_0": 4}, [0.5, 7.25, 2]),
     ("CosineAnnealingWarmRestarts", {"T_0": 4, "T_mult": 2}, [0.5, 7.25, 30.5]),
@@ -277,7 +274,6 @@ LinearLR(o, 0.0) | positive start_factor
 LinearLR(o, 1.5) | start_factor from 0 to 1
 LinearLR(o, end_factor=-0.5) | end_factor from 0 to 1
 ConstantLR(o, 1.5) | factor from 0 to 1
-PolynomialLR(o, 0) | positive total_iters
 StepLR(o, 0) | positive step_size, but got 0
 CosineAnnealingLR(o, 0) | positive T_max, but got 0
 """
@@ -315,7 +311,6 @@ RATES: list[tuple[str, dict[str, Any], dict[int, float]]] = [
     ("ExponentialLR", {"gamma": 0.5}, {0: 1, 3: 0.125}),
     ("ConstantLR", {"factor": 0.25, "total_iters": 3}, {0: 0.25, 2: 0.25, 3: 1}),
     ("LinearLR", {"start_factor": 0.5, "total_iters": 4}, {0: 0.5, 2: 0.75, 4: 1, 9: 1}),
-    ("PolynomialLR", {"total_iters": 4, "power": 2}, {0: 1, 2: 0.25, 4: 0, 9: 0}),
     ("CosineAnnealingLR", {"T_max": 4, "eta_min": 0.2}, {0: 1, 2: 0.6, 4: 0.2, 6: 0.6, 8: 1}),
     ("CosineAnnealingWarmRestarts", {"T_0": 2, "T_mult": 2}, {0: 1, 1: 0.5, 2: 1, 4: 0.5, 6: 1}),
     (

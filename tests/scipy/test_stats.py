@@ -42,7 +42,13 @@ def test_continuous(name: str) -> None:
             y = own(x, *shapes, 0.1, 1.3)
             return wg.sum(wg.where(wg.isfinite(y), y, 0.0))
 
-        gradient = wg.grad(finite)(tensor(places[np.isfinite(places)])).numpy()
+        inside = places[np.isfinite(places)]
+        gradient = wg.grad(finite)(tensor(inside)).numpy()
+        if method in ("ppf", "isf"):  # infinite where the density is zero at an end
+            ends = theirs((0, 1), *shapes, 0.1, 1.3)
+            steep = getattr(scipy.stats, name).pdf(ends, *shapes, 0.1, 1.3) == 0
+            assert (np.isinf(gradient[[0, 5]]) == steep & np.isfinite(ends)).all()
+            gradient[[0, 5]] = 0.0
         if (name, method) == ("chi2", "pdf"):  # a root at the end of the support
             assert gradient[3] == np.inf
             gradient[3] = 0.0
@@ -534,7 +540,6 @@ def _call(method: str, at: int, value: Any) -> Any:
         (lambda b: stats.beta.logpdf(1.0, 2.0, b), 1.0, 1),
         (lambda s: stats.gamma.logpdf(0.0, 2.0, 0.0, s), 1.0, 2),
         (lambda x: stats.gamma.logsf(x, 2.0), 1000.0, 1),  # SciPy's is minus infinity
-        (lambda a: stats.gamma.logcdf(1.0, a), 1000.0, 1),
         (lambda x: stats.t.logsf(x, 1e5), 40.0, 1),
         (lambda q: stats.norm.ppf(q), 1.5, 1),
         (lambda p: stats.binom.pmf(1.0, 3, p), 1.5, 1),

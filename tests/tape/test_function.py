@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from tests.func.operations import Cube, operation
+from tests.func.operations import Cube, array, leaf, operation
 from wengert.autograd import once_differentiable
 from wengert.func.forward import jvp
 from wengert.testing import gradcheck, gradgradcheck
@@ -44,14 +44,6 @@ class SumAndProduct(wg.autograd.Function):
     def backward(ctx, g_sum, g_product):
         x, y = ctx.saved_tensors
         return g_sum + g_product * y, g_sum + g_product * x
-
-
-def leaf(*values):
-    return wg.tensor(list(values), dtype=wg.float64, requires_grad=True)
-
-
-def array(*numbers):
-    return wg.asarray(list(numbers), dtype=wg.float64)
 
 
 @pytest.mark.parametrize(

@@ -6,21 +6,14 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from tests.func.operations import operation
+from tests.func.operations import leaf, operation
 from wengert.autograd import graph
 from wengert.tape.hooks import eager
 from wengert.tape.observers import observing
 from wengert.testing import gradcheck
+from wengert.testing.problem import values
 
 pytestmark = pytest.mark.usefixtures("backend")
-
-
-def leaf(*values):
-    return wg.tensor(list(values), dtype=wg.float64, requires_grad=True)
-
-
-def values(tensor):
-    return tensor.detach().numpy()
 
 
 def test_nodes_say_where_hooks_are_registered():

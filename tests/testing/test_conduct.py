@@ -107,6 +107,35 @@ def test_not_linear_in_the_tangent(plant):
         gradcheck(squared, x, fast_mode=True, **how)
 
 
+def test_a_rule_that_rounds_to_single_precision():
+    class Rounded(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 3 * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return wg.astype(wg.astype(3 * g, wg.float32), g.dtype)
+
+    with pytest.raises(GradcheckError, match="cotangent, as by rounding to single precision"):
+        gradcheck(Rounded.apply, real(3))
+
+
+def test_an_input_of_no_influence_may_have_none_as_its_gradient():
+    class Left(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x * 2 + 0 * y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2, None
+
+    x, y = real(3), real(3)
+    assert gradcheck(Left.apply, (x, y), check_grad_dtypes=True)
+    assert gradcheck(lambda x, y: Left.apply(wg.sin(x), wg.exp(wg.sin(y))), (x, y))
+
+
 def test_results_that_differ_between_runs(plant):
     noise = itertools.count()
     noisy = plant(lambda xp, x: xp.add(x, 1e-12 * next(noise)), x=lambda xp, g: g)

@@ -231,11 +231,13 @@ class _Solution(Function):
         return t  # `solution` has moved it
 
 
-def solution(label: str, residual: Residual, x: Any, given: Iterable[Any] = ()) -> Tensor:
+def solution(
+    label: str, residual: Residual, x: Any, given: Iterable[Any] = (), matrix: Any = None
+) -> Tensor:
     """The solution ``x`` of ``residual(x)``, by SciPy, as a Tensor that has derivatives.
 
-    What is ``given`` says where Tensors are made. Raises `RuntimeError` if ``x`` does not solve the
-    equations, or the Jacobian is singular.
+    What is ``given`` says where Tensors are made; ``matrix`` is the Jacobian, if known. Raises
+    `RuntimeError` if ``x`` does not solve the equations, or the Jacobian is singular.
     """
     given, x = list(given), np.asarray(x).astype(np.float64, casting="same_kind")
     found = like_first(given, x).detach()
@@ -247,7 +249,7 @@ def solution(label: str, residual: Residual, x: Any, given: Iterable[Any] = ()) 
             return untracked(solution(label, residual, x, given)._array)
     known = Equations(residual, found)
     lifted = known.lifted
-    matrix = values_of(known.rows(lifted is not None), label)
+    matrix = values_of(known.rows(lifted is not None), label) if matrix is None else matrix
     if not _is_solution(residual, x, matrix, values_of(known.run, label), given, label):
         raise RuntimeError(
             f"{label} has found no isolated solution, so that there is no derivative: SciPy has "
@@ -338,8 +340,8 @@ class Called(Observer):
         """What SciPy has found in the kind of the program, where nothing is tracked."""
         return like_first(self.given, x) if self.answers else x
 
-    def solve(self, x: Any, residual: Residual) -> Any:
+    def solve(self, x: Any, residual: Residual, matrix: Any = None) -> Any:
         """The solution that SciPy has found, in the kind of the program, with derivatives."""
         if not (self.tracked or self.compared):  # what was only compared may move jumps
             return self.in_kind(x)
-        return solution(self.label, residual, x, self.given)
+        return solution(self.label, residual, x, self.given, matrix)

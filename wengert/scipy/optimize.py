@@ -96,7 +96,7 @@ def _least(called: Called, x: Any, cost: Callable[[Tensor], Any], bounds: Any) -
         r = gradient(place)
         return wg.where(like_first([r], held != 0), place - like_first([r], there), r)
 
-    return called.solve(x, inside)
+    return called.solve(x, inside, np.where(held[:, None] != 0, np.eye(x.size), rows))
 
 
 def _hold(slope: Any, rows: Any, low: Any, high: Any, x: Any, label: str) -> Any:

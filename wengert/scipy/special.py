@@ -1,9 +1,9 @@
-"""``scipy.special``: the functions of `wengert.special`, and others by all that has a derivative.
+"""``scipy.special``: the functions of `wengert.special`, and others with their derivatives.
 
-The incomplete gamma and beta functions have integrands that fall on both sides of one peak, in the
-logarithm of their variable. Their derivatives by the parameters are integrals over the shorter tail
-by the double exponential rule, which rules compose of the standard's functions. So derivatives of
-any order follow.
+The incomplete gamma and beta functions are integrals. In the logarithm of the variable, their
+integrands fall on both sides of one peak. So their derivatives by the parameters are integrals over
+the shorter tail, computed by the double exponential rule. The rules are written in the standard's
+functions, and so have derivatives of any order.
 
 >>> from wengert.scipy import special
 >>> a = wg.tensor(2.0, dtype=wg.float64, requires_grad=True)
@@ -43,17 +43,11 @@ def _define(name: str, inputs: str, kinds: str = "real floating", **rules: Any) 
     TABLE[name] = host(name, inputs, theirs, rules, elementwise=True, dtypes=kinds)
 
 
-def double(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose terms cancel: of float32 numbers in float64."""
-
-    def compute(xp: Any, *given: Any, **more: Any) -> Any:
-        dtype = xp.result_type(*[x for x in given if hasattr(x, "dtype")])
-        if dtype == xp.float64:
-            return function(xp, *given, **more)
-        wide = [xp.astype(x, xp.float64) if hasattr(x, "dtype") else x for x in given]
-        return xp.astype(function(xp, *wide, **more), dtype)
-
-    return compute
+def in_double(function: Callable[..., Any], *args: Any) -> Any:
+    """A function of real numbers in double precision: of single ones, its terms would cancel."""
+    given = inexact(*args)
+    found = function(*[x if x.dtype.complex else wg.astype(x, "float64") for x in given])
+    return wg.astype(found, wg.result_type(*given))
 
 
 def _none(xp: Any, a: Any, x: Any) -> Any:
@@ -101,7 +95,6 @@ Primitive(
 )
 
 
-@double
 def gamma_density(xp: Any, a: Any, x: Any) -> Any:
     """The derivative of the lower function by ``x``."""
     near, far = (x <= 0) | ((x < 1) & (a < 30)), x == math.inf
@@ -111,7 +104,6 @@ def gamma_density(xp: Any, a: Any, x: Any) -> Any:
     return xp.where(near, power * xp.exp(-log), found)
 
 
-@double
 def gamma_slope(xp: Any, a: Any, x: Any) -> Any:
     """The derivative of the lower function by ``a``."""
     inside = (x > 0) & (x < math.inf) & (a > 0)
@@ -129,7 +121,6 @@ def gamma_slope(xp: Any, a: Any, x: Any) -> Any:
     return xp.where(inside, xp.where(lower, found, -found), none + 0 * found)
 
 
-@double
 def student_log(xp: Any, df: Any, t: Any) -> Any:
     """The logarithm of Student's density, which is the normal one of infinite ``df``.
 
@@ -159,7 +150,6 @@ _FISHER = (
 )
 
 
-@double
 def student_slope(xp: Any, df: Any, t: Any) -> Any:
     """The derivative by ``df``: of an incomplete beta function, or of Fisher's expansion."""
     half, square = xp.zeros_like(df) + 0.5, t * t
@@ -190,7 +180,6 @@ def student_slope(xp: Any, df: Any, t: Any) -> Any:
     return xp.where(finite | distant, xp.where(normal, like_normal, found), xp.zeros_like(found))
 
 
-@double
 def beta_density(xp: Any, a: Any, b: Any, x: Any) -> Any:
     """The derivative of the lower function by ``x``."""
     ways = -xp.betaln(a, b)
@@ -201,7 +190,6 @@ def beta_density(xp: Any, a: Any, b: Any, x: Any) -> Any:
     return xp.where(near, power * xp.exp(xp.minimum(ways, 700 + 0 * ways)), found)
 
 
-@double
 def beta_slope(xp: Any, a: Any, b: Any, x: Any, by_a: Any) -> Any:
     """The derivative of the lower function by ``a``, or else ``b``."""
     inside = (x > 0) & (x < 1) & (a > 0) & (b > 0)
@@ -226,27 +214,99 @@ def beta_slope(xp: Any, a: Any, b: Any, x: Any, by_a: Any) -> Any:
     return xp.where(inside, xp.where(lower, found, -found), none + 0 * found)
 
 
-def _integral(name: str, inverse: str, sign: int, density: Any, *slopes: Any) -> None:
+def _series(xp: Any, x: Any, ratio: Callable[[int], Any]) -> Any:
+    """What the power of ``x`` and a factor leave of an integral near 0: ratios of terms."""
+    total = xp.ones_like(x)
+    for k in range(20, 0, -1):
+        total = 1 + total * ratio(k) * x
+    return total
+
+
+def _gamma_start(xp: Any, x: Any, a: Any) -> tuple[Any, ...]:
+    """Whether ``x`` is near 0, and there the integral over ``x**a``: a factor's log, a series."""
+    near = x < 0.1 * (a + 1)
+    x = xp.where(near, x, 0)
+    return near, -xp.gammaln(a + 1) - x, _series(xp, x, lambda k: 1 / (a + k))
+
+
+def _beta_start(xp: Any, x: Any, a: Any, b: Any) -> tuple[Any, ...]:
+    near = x * (a + b + 1) < 0.1 * (a + 1)
+    x = xp.where(near, x, 0)
+    log = b * xp.log1p(-x) - xp.betaln(a, b) - xp.log(a)
+    return near, log, _series(xp, x, lambda k: (a + b + k - 1) / (a + k))
+
+
+def gamma_log(xp: Any, a: Any, x: Any, log: Any) -> tuple[Any, Any]:
+    """Whether ``x``, of a given logarithm, is near 0, and there the logarithm of the integral."""
+    near, factor, series = _gamma_start(xp, x, a)
+    return near, a * log + factor + xp.log(series)
+
+
+def beta_log(xp: Any, a: Any, b: Any, x: Any, log: Any) -> tuple[Any, Any]:
+    """As `gamma_log`."""
+    near, factor, series = _beta_start(xp, x, a, b)
+    return near, a * log + factor + xp.log(series)
+
+
+def student_tail(xp: Any, df: Any, t: Any, log: Any) -> tuple[Any, Any]:
+    """As `gamma_log`, of Student's lower tail and the logarithm of ``-t``."""
+    far = (t < 0) & (t * t > df)
+    df, t = xp.where(far, df, 1), xp.where(far, t, -1)
+    u = xp.where(far, df / (t * t), 0)
+    place = xp.log(df) - 2 * log - xp.log1p(u)
+    near, found = beta_log(xp, df / 2, xp.zeros_like(u) + 0.5, u / (1 + u), place)
+    return near & far, found - math.log(2)
+
+
+def _power_slope(xp: Any, p: Any, a: Any, log: Any, series: Any) -> Any:
+    """The slope of an inverse near 0 by ``p``, whose power has no derivatives beyond its own."""
+    power = xp.scipy_powers(p / series, 1 / a - 1, xp.zeros_like(series), finite=True)
+    return power * xp.exp(-log / a) / a
+
+
+def gamma_inverse_slope(xp: Any, a: Any, x: Any, p: Any, _: Any) -> Any:
+    """The derivative of the lower function's inverse ``x`` by ``p``."""
+    near, log, series = _gamma_start(xp, x, a)
+    steep = _power_slope(xp, xp.where(near, p, 0.5), a, log, series)
+    return xp.where(near, steep, 1 / gamma_density(xp, a, xp.where(near, 1, x)))
+
+
+def beta_inverse_slope(xp: Any, a: Any, b: Any, x: Any, p: Any, q: Any) -> Any:
+    """The derivative of the lower function's inverse ``x`` by ``p``, which is ``1 - q``."""
+    up = x > 0.5
+    c, d = xp.where(up, b, a), xp.where(up, a, b)
+    y, w = xp.where(up, 1 - x, x), xp.where(up, q, p)
+    near, log, series = _beta_start(xp, y, c, d)
+    y, w = xp.where(near, y, 0), xp.where(near, w, 0.5)
+    steep = _power_slope(xp, w, c, log, series) * (1 - y)
+    return xp.where(near, steep, 1 / beta_density(xp, a, b, xp.where(near, 0.5, x)))
+
+
+def _integral(name: str, inverse: str, sign: int, density: Any, steep: Any, *slopes: Any) -> None:
     """A lower (``sign`` 1) or upper integral of a density, and its inverse."""
 
     def by(xp: Any, g: Any, given: Any, index: int) -> Any:
         return sign * g * (*slopes, density)[index](xp, *given)
 
     def back(xp: Any, g: Any, given: Any, out: Any, index: int) -> Any:
-        place = (*given[:-1], out)
-        factor = sign if index == len(slopes) else -slopes[index](xp, *place)
-        return g * factor / density(xp, *place)
+        *shapes, p = given
+        if index == len(slopes):
+            return sign * g * steep(xp, *shapes, out, *(p, 1 - p)[::sign])
+        return -g * slopes[index](xp, *shapes, out) / density(xp, *shapes, out)
 
     _define(name, "*given", given=by)
     _define(inverse, "*given", given=back)
 
 
-_BETA = beta_density, partial(beta_slope, by_a=True), partial(beta_slope, by_a=False)
+_BETA = beta_density, beta_inverse_slope, *(partial(beta_slope, by_a=x) for x in (True, False))
+_GAMMA = gamma_density, gamma_inverse_slope, gamma_slope
+_STUDENT: Any = lambda xp, df, t: xp.exp(student_log(xp, df, t))
 _integral("betainc", "betaincinv", 1, *_BETA)
 _integral("betaincc", "betainccinv", -1, *_BETA)
-_integral("gammainc", "gammaincinv", 1, gamma_density, gamma_slope)
-_integral("gammaincc", "gammainccinv", -1, gamma_density, gamma_slope)
-_integral("stdtr", "stdtrit", 1, lambda *x: x[0].exp(student_log(*x)), student_slope)
+_integral("gammainc", "gammaincinv", 1, *_GAMMA)
+_integral("gammaincc", "gammainccinv", -1, *_GAMMA)
+_STEEP: Any = lambda xp, df, t, *_: 1 / _STUDENT(xp, df, t)
+_integral("stdtr", "stdtrit", 1, _STUDENT, _STEEP, student_slope)
 
 
 def _bessel(name: str, below: float, above: float) -> None:
@@ -265,7 +325,7 @@ _bessel("iv", 0.5, 0.5)
 _bessel("kv", -0.5, -0.5)
 
 
-def _series(xp: Any, a: float, b: float, m: Any) -> Any:
+def _elliptic(xp: Any, a: float, b: float, m: Any) -> Any:
     return xp.hyp2f1(*(xp.zeros_like(m) + s for s in (a, b, 2)), m)
 
 
@@ -275,8 +335,8 @@ def _hypergeometric(xp: Any, g: Any, a: Any, b: Any, c: Any, z: Any) -> Any:
 
 _NONE: Any = dict.fromkeys("abc", NOT_IMPLEMENTED)
 _define("hyp2f1", "a b c z", **_NONE, z=_hypergeometric)
-_define("ellipk", "m", m=lambda xp, g, m: g * math.pi / 8 * _series(xp, 1.5, 1.5, m))
-_define("ellipe", "m", m=lambda xp, g, m: -g * math.pi / 8 * _series(xp, 0.5, 1.5, m))
+_define("ellipk", "m", m=lambda xp, g, m: g * math.pi / 8 * _elliptic(xp, 1.5, 1.5, m))
+_define("ellipe", "m", m=lambda xp, g, m: -g * math.pi / 8 * _elliptic(xp, 0.5, 1.5, m))
 _define("lambertw", "z", "floating", z=lambda xp, g, out: g * xp.conj(xp.exp(-out) / (1 + out)))
 
 
@@ -317,7 +377,8 @@ def logsumexp(
     return _special.logsumexp(x, axis, *factor, keepdims=keepdims, return_sign=return_sign)
 
 
-_UFUNCS = TABLE | {name: getattr(_special, name) for name in _SAME.split()}
+_UFUNCS: dict[str, Any] = {name: partial(in_double, one) for name, one in TABLE.items()}
+_UFUNCS |= {name: getattr(_special, name) for name in _SAME.split()}
 for _name in ("j0", "j1", "y0", "y1", "k0", "k1"):
     _UFUNCS[_name] = lambda x, f=TABLE[f"{_name[0]}v"], n=int(_name[1]): f(wg.full_like(x, n), x)
 _UFUNCS |= {"expm1": wg.expm1, "jn": TABLE["jv"], "log1p": wg.log1p}

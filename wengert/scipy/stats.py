@@ -1,4 +1,4 @@
-"""``scipy.stats``: densities, their integrals and inverses, and draws that follow parameters.
+"""``scipy.stats``: densities, their integrals and inverses, and draws, differentiated.
 
 >>> from wengert.scipy import stats
 >>> scale = wg.tensor(2.0, dtype=wg.float64, requires_grad=True)
@@ -44,20 +44,15 @@ _positive: Form = lambda *shapes: [shape > 0 for shape in shapes]
 class Law(NamedTuple):
     """A distribution; one of whole numbers has ``pmf``.
 
-    Attributes
-    ----------
-    log, slopes, pmf : callable
-        Of ``xp``, a place within the support, and shapes.
-    valid : callable
-        The conditions that shapes fulfil.
-    density : callable, optional
-        The density by powers, whose derivatives have digits near the ends of the support.
-    tail : callable, optional
-        The logarithm of the distribution function (``side`` 1) or of the rest, in closed form.
+    Its functions take ``xp``, shapes and a place within the support; `log` and `tail` of a support
+    that begins at 0, and `start`, also take the place's logarithm, which in derivatives is apart
+    from the scale's. By powers, `density` keeps digits near the ends of the support. In closed form
+    are `tail`, the logarithm of the distribution function (``side`` 1) or of the rest, and `start`,
+    which says where that is near the end. `inverse` is the slope of quantiles.
     """
 
     log: Form
-    slopes: Form = lambda *_: []
+    slopes: tuple[Form, ...] = ()
     low: float = -math.inf
     high: Form = lambda *_: math.inf
     shapes: str = ""
@@ -65,40 +60,48 @@ class Law(NamedTuple):
     pmf: Form | None = None
     density: Form | None = None
     tail: Form | None = None
+    start: Form | None = None
+    inverse: Form | None = None
 
 
-_jump: Form = lambda xp, g, c: g * xp.where((g != 0) & (c == 0), math.nan, 0)
-#: Nothing, with no slope by an exponent ``c`` of 0 at the end, where the power's logarithm jumps.
-Primitive("scipy_jump", "c", {"c": _jump}, elementwise=True, composite=lambda xp, c: c - c)
+#: The logarithm of a quotient.
+Primitive(
+    "scipy_log",
+    ["u", "s"],
+    {"u": lambda xp, g, u: g / u, "s": lambda xp, g, s: -g / s},
+    elementwise=True,
+    composite=lambda xp, u, s: xp.log(u / s),
+)
 
 
-@special.double
-def _gamma(xp: Any, y: Any, a: Any) -> Any:
-    return xp.xlogy(a - 1, y) + xp.scipy_jump(xp.where(y == 0, a - 1, 1)) - y - xp.gammaln(a)
+def _jump(xp: Any, c: Any) -> Any:
+    """Nothing, with no slope by an exponent ``c`` of 0 at the end, where the logarithm jumps."""
+    return xp.scipy_edge(xp.where(c == 0, math.nan, 0 * c), c, c, c, low=0.0, high=0.0)
 
 
-@special.double
-def _beta(xp: Any, y: Any, a: Any, b: Any) -> Any:
-    jumps = xp.scipy_jump(xp.where(y == 0, a - 1, 1)) + xp.scipy_jump(xp.where(y == 1, b - 1, 1))
-    return xp.xlogy(a - 1, y) + xp.xlog1py(b - 1, -y) + jumps - xp.betaln(a, b)
+def _gamma(xp: Any, a: Any, y: Any, log: Any) -> Any:
+    return (a - 1) * log + _jump(xp, xp.where(y == 0, a - 1, 1)) - y - xp.gammaln(a)
 
 
-def _lognormal(xp: Any, y: Any, s: Any) -> Any:
-    log = xp.log(xp.where(y > 0, y, 1))
+def _beta(xp: Any, a: Any, b: Any, y: Any, log: Any) -> Any:
+    jumps = _jump(xp, xp.where(y == 0, a - 1, 1)) + _jump(xp, xp.where(y == 1, b - 1, 1))
+    return (a - 1) * log + xp.xlog1py(b - 1, -y) + jumps - xp.betaln(a, b)
+
+
+def _lognormal(xp: Any, s: Any, y: Any, log: Any) -> Any:
     return xp.where(y > 0, -(log / s) * (log / s) / 2 - log - xp.log(s) - _LOG_ROOT, -math.inf)
 
 
-def _lognormal_slope(xp: Any, y: Any, s: Any) -> list[Any]:
+def _lognormal_slope(xp: Any, s: Any, y: Any) -> Any:
     u = xp.log(xp.where(y > 0, y, 1)) / s
-    return [-u / s * xp.exp(-u * u / 2 - _LOG_ROOT)]
+    return -u / s * xp.exp(-u * u / 2 - _LOG_ROOT)
 
 
 _normal_tail: Form = lambda xp, y, side: xp.log_ndtr(side * y)
 
 
-def _lognormal_tail(xp: Any, y: Any, s: Any, side: int) -> Any:
-    found = _normal_tail(xp, xp.log(xp.where(y > 0, y, 1)) / s, side)
-    return xp.where(y > 0, found, -math.inf if side > 0 else 0.0)
+def _lognormal_tail(xp: Any, s: Any, y: Any, log: Any, side: int) -> Any:
+    return xp.where(y > 0, _normal_tail(xp, log / s, side), -math.inf if side > 0 else 0.0)
 
 
 def _laplace_tail(xp: Any, y: Any, side: int) -> Any:
@@ -109,48 +112,56 @@ def _laplace_tail(xp: Any, y: Any, side: int) -> Any:
 CONTINUOUS: dict[str, Law] = {
     "beta": Law(
         _beta,
-        lambda xp, y, a, b: [special.beta_slope(xp, a, b, y, by_a) for by_a in (True, False)],
+        tuple([partial(special.beta_slope, by_a=by_a) for by_a in (True, False)]),
         *(0.0, lambda *_: 1.0, "a b"),
-        density=lambda xp, y, a, b: special.beta_density(xp, a, b, y),
+        density=special.beta_density,
+        start=special.beta_log,
+        inverse=special.beta_inverse_slope,
     ),
-    "cauchy": Law(lambda xp, y: -math.log(math.pi) - 2 * xp.log(xp.hypot(xp.ones_like(y), y))),
-    "chi2": Law(
-        lambda xp, y, df: _gamma(xp, y / 2, df / 2) - math.log(2),
-        lambda xp, y, df: [special.gamma_slope(xp, df / 2, y / 2) / 2],
+    "cauchy": Law(
+        lambda xp, y: -math.log(math.pi) - 2 * xp.log(xp.hypot(xp.ones_like(y), y)),
+        start=lambda xp, y, log: special.student_tail(xp, xp.ones_like(y), y, log),
+    ),
+    "expon": Law(
+        lambda xp, y, _: -y,
         low=0.0,
-        shapes="df",
-        density=lambda xp, y, df: special.gamma_density(xp, df / 2, y / 2) / 2,
+        start=lambda xp, y, log: special.gamma_log(xp, xp.ones_like(y), y, log),
     ),
-    "expon": Law(lambda xp, y: -y, low=0.0),
     "gamma": Law(
         _gamma,
-        lambda xp, y, a: [special.gamma_slope(xp, a, y)],
+        (special.gamma_slope,),
         low=0.0,
         shapes="a",
-        density=lambda xp, y, a: special.gamma_density(xp, a, y),
+        density=special.gamma_density,
+        start=special.gamma_log,
+        inverse=special.gamma_inverse_slope,
     ),
     "laplace": Law(lambda xp, y: -xp.abs(y) - math.log(2), tail=_laplace_tail),
-    "lognorm": Law(_lognormal, _lognormal_slope, low=0.0, shapes="s", tail=_lognormal_tail),
+    "lognorm": Law(_lognormal, (_lognormal_slope,), low=0.0, shapes="s", tail=_lognormal_tail),
     "norm": Law(lambda xp, y: y * y * -0.5 - _LOG_ROOT, tail=_normal_tail),
     "t": Law(
-        lambda xp, y, df: special.student_log(xp, df, y),
-        lambda xp, y, df: [special.student_slope(xp, df, y)],
-        shapes="df",
+        special.student_log, (special.student_slope,), shapes="df", start=special.student_tail
     ),
-    "uniform": Law(lambda xp, y: 0 * y, low=0.0, high=lambda *_: 1.0),
+    "uniform": Law(
+        lambda xp, y, _: 0 * y,
+        *((), 0.0, lambda *_: 1.0),
+        tail=lambda xp, y, log, side: log if side > 0 else xp.log1p(-y),
+    ),
 }
+#: Computed as the gamma distribution of half the shape and twice the scale.
+CONTINUOUS["chi2"] = CONTINUOUS["gamma"]._replace(shapes="df")
 
 
 def _mass(shapes: str, log: Form, pmf: Form, valid: Form, **more: Any) -> Law:
     return Law(log, low=0.0, shapes=shapes, valid=valid, pmf=pmf, **more)
 
 
-def _binomial(xp: Any, k: Any, n: Any, p: Any) -> Any:
+def _binomial(xp: Any, n: Any, p: Any, k: Any) -> Any:
     ways = -xp.log1p(n) - xp.betaln(n - k + 1, k + 1)
     return ways + xp.xlogy(k, p) + xp.xlog1py(n - k, -p)
 
 
-def _negative_binomial(xp: Any, k: Any, n: Any, p: Any) -> Any:
+def _negative_binomial(xp: Any, n: Any, p: Any, k: Any) -> Any:
     ways = xp.gammaln(n + k) - xp.gammaln(k + 1) - xp.gammaln(n)
     return ways + xp.xlogy(n, p) + xp.xlog1py(k, -p)
 
@@ -158,30 +169,30 @@ def _negative_binomial(xp: Any, k: Any, n: Any, p: Any) -> Any:
 DISCRETE: dict[str, Law] = {
     "bernoulli": _mass(
         "p",
-        lambda xp, k, p: xp.xlogy(k, p) + xp.xlog1py(1 - k, -p),
-        lambda xp, k, p: xp.scipy_powers(p, k, 1 - k, finite=True),
+        lambda xp, p, k: xp.xlogy(k, p) + xp.xlog1py(1 - k, -p),
+        lambda xp, p, k: xp.scipy_powers(p, k, 1 - k, finite=True),
         lambda p: [p >= 0, p <= 1],
         high=lambda p: 1.0,
     ),
     "binom": _mass(
         "n p",
         _binomial,
-        lambda xp, k, n, p: special.beta_density(xp, k + 1, n - k + 1, p) / (n + 1),
+        lambda xp, n, p, k: special.beta_density(xp, k + 1, n - k + 1, p) / (n + 1),
         lambda n, p: [n >= 0, n % 1 == 0, p >= 0, p <= 1],
         high=lambda n, p: n,
     ),
     "nbinom": _mass(
         "n p",
         _negative_binomial,
-        lambda xp, k, n, p: special.beta_density(xp, n, k + 1, p) * p / (n + k),
+        lambda xp, n, p, k: special.beta_density(xp, n, k + 1, p) * p / (n + k),
         lambda n, p: [n > 0, p > 0, p <= 1],
     ),
     "poisson": _mass(
         "mu",
-        lambda xp, k, mu: xp.xlogy(k, mu) - xp.gammaln(k + 1) - mu,
-        lambda xp, k, mu: special.gamma_density(xp, k + 1, mu),
+        lambda xp, mu, k: xp.xlogy(k, mu) - xp.gammaln(k + 1) - mu,
+        lambda xp, mu, k: special.gamma_density(xp, k + 1, mu),
         lambda mu: [mu >= 0],
-        slopes=lambda xp, k, mu: [-special.gamma_density(xp, k + 1, mu)],
+        slopes=(lambda xp, mu, k: -special.gamma_density(xp, k + 1, mu),),
     ),
 }
 
@@ -207,23 +218,35 @@ _is_far: Any = lambda xp, x, loc, scale: xp.isinf((x - loc) / scale)
 Primitive("scipy_far", ["x", "loc", "scale"], {}, elementwise=True, composite=_is_far)
 
 
-def _edge(xp: Any, g: Any, given: Any, out: Any, low: float, high: float, index: int) -> Any:
-    """The cotangent where a logarithm is infinite at an end, which has one side alone.
+def _by_edge(xp: Any, g: Any, given: Any, low: float, high: float, index: int) -> Any:
+    """The cotangent where a logarithm, the first one given, is infinite at an end.
 
-    Its slope by the place is infinite, in all orders; by shapes and scale it is NaN, as are all
-    slopes within the support and of NaN. What masks the place has the cotangent 0.
+    It has one side alone. Its slope by the place is infinite, in all orders; by shapes and scale
+    it is NaN, as are all slopes within the support and of NaN. What masks the place has the
+    cotangent 0.
     """
-    _, x, *_, loc, scale = given
-    lost = (g != 0) & ~xp.isfinite(out) & (index > 0)
-    at = (x - loc) / xp.where(lost, scale, 1)
-    slope = xp.where(at == low, out, xp.where(at == high, -out, math.nan))
-    if index not in (1, len(given) - 2):  # what is NaN has no slopes itself
+    log, x, *_, loc, scale = given
+    lost = (g != 0) & ~xp.isfinite(log) & (index > 0)
+    if index in (1, len(given) - 2) and low > -math.inf:
+        out, at = _edge(xp, *given, low=low, high=high), (x - loc) / xp.where(lost, scale, 1)
+        slope = xp.where(at == low, out, xp.where(at == high, -out, math.nan))
+    else:  # what is NaN has no slopes itself
         slope = math.nan * xp.where(lost, reduce(operator.add, given[1:]), 0)
     return g * xp.where(lost, -slope if index == 1 else slope, 0)
 
 
-_facts: Any = {"elementwise": True, "composite": lambda xp, *given, low, high: given[0]}
-Primitive("scipy_edge", ["*given"], {"given": _edge}, **_facts)
+#: Nothing, with slopes.
+Primitive(
+    "scipy_edge",
+    ["*given"],
+    {"given": _by_edge},
+    elementwise=True,
+    composite=lambda xp, *given, low, high: xp.zeros_like(given[0]),
+)
+
+
+def _edge(xp: Any, log: Any, *given: Any, **span: float) -> Any:
+    return log + xp.scipy_edge(log, *given, **span)
 
 
 def _place(xp: Any, law: Law, x: Any, *rest: Any) -> tuple[list[Any], Any, Any, Any, Any]:
@@ -247,23 +270,30 @@ def _place(xp: Any, law: Law, x: Any, *rest: Any) -> tuple[list[Any], Any, Any, 
     return shapes, scale, y, inside, valid
 
 
+def _log_place(xp: Any, inside: Any, x: Any, loc: Any, scale: Any) -> Any:
+    way = xp.where(x < loc, loc - x, x - loc)
+    return xp.scipy_log(xp.where(inside, way, scale), scale)
+
+
 def _density(xp: Any, law: Law, x: Any, *rest: Any, form: Any = None, side: int = 0) -> Any:
     """The logarithm of a density, another ``form``, or the tail; NaN for invalid parameters."""
     shapes, scale, y, inside, valid = _place(xp, law, x, *rest)
     log: Any = partial(law.tail, side=side) if law.tail and side else form or law.log
     outside = 0.0 if form else -math.inf
     outside = xp.where((x < rest[-2]) == (side > 0), -math.inf, 0.0) if side else outside
-    fine, high = valid & (x == x), math.inf
-    value = log(xp, y, *shapes)
+    fine, high = valid & (x == x), math.inf if law.pmf else law.high()
+    more, whole = [], law.low < 0 or law.pmf
+    if not (form or whole):
+        more = [_log_place(xp, inside & (y > 0), x, rest[-2], scale)]
+    value = log(xp, *shapes, y, *[xp.where(y > 0, one, -math.inf) for one in more])
     edge = xp.where(fine, xp.where(value > 0, math.inf, -math.inf), math.nan)
-    if law.pmf is None:
-        high = law.high()
-        if law.low == 0:
-            ends = xp.isinf(value)
-            value, fine = log(xp, xp.where(ends, 0.5, y), *shapes), fine & ~ends
-        value = value if form or side else value - xp.log(scale)
+    if not whole:
+        ends = xp.isinf(value)
+        value, fine = log(xp, *shapes, xp.where(ends, 0.5, y), *more), fine & ~ends
+    if not (form or side or law.pmf):
+        value = value - xp.log(scale)
     value = xp.where(inside, value, outside)
-    return xp.where(fine, value, xp.scipy_edge(edge, x, *rest, low=law.low, high=high))
+    return xp.where(fine, value, _edge(xp, edge, x, *rest, low=law.low, high=high))
 
 
 def _height(xp: Any, law: Law, less: Any, x: Any, *rest: Any) -> Any:
@@ -283,7 +313,7 @@ def _slope(xp: Any, law: Law, at: int, log: Any, x: Any, *rest: Any) -> Any:
         x = x if law.pmf is None else xp.floor(x)
         shapes, _, y, inside, _ = _place(xp, law, x, *rest)
         half = xp.exp(log / -2)
-        return xp.where(inside, law.slopes(xp, y, *shapes)[at - 1], 0) * half * half
+        return xp.where(inside, law.slopes[at - 1](xp, *shapes, y), 0) * half * half
     if law.pmf is not None:
         return 0 * x
     density = _height(xp, law, log, x, *rest)
@@ -309,8 +339,12 @@ def _by(xp: Any, g: Any, given: Any, out: Any, family: str, method: str, index: 
     else:
         log, at = _density(xp, law, out, *given[1:]), index - len(given) + 2
         if index == 0:
-            none = xp.isinf(log) | (method == "rvs")
-            found = xp.where(none, 0, sign * xp.exp(-xp.where(none, 0, log)))
+            none = ~fine | (method == "rvs")
+            slope = xp.exp(-xp.where(none, 0, log))
+            if law.inverse:
+                shapes, scale, y, *_ = _place(xp, law, out, *given[1:])
+                slope = scale * law.inverse(xp, *shapes, y, *(given[0], 1 - given[0])[::sign])
+            found = xp.where(none | (xp.isinf(slope) & (g == 0)), 0, sign * slope)
         elif at < 0:
             found = -_slope(xp, law, index, xp.where(xp.isinf(log), 0, log), out, *given[1:])
         else:
@@ -318,7 +352,7 @@ def _by(xp: Any, g: Any, given: Any, out: Any, family: str, method: str, index: 
             found = y if at else xp.ones_like(y)
     span = {"low": law.low, "high": law.high()}
     ends = xp.where(xp.isnan(out), math.nan, xp.where(lost, -math.inf, xp.zeros_like(out)))
-    edge = _edge(xp, g, (out, *given), xp.scipy_edge(ends, *given, **span), **span, index=index + 1)
+    edge = _by_edge(xp, g, (ends, *given), **span, index=index + 1)
     return edge + g * xp.where(fine, found, 0)
 
 
@@ -337,6 +371,23 @@ def _values(x: Any, *rest: Any, family: str, method: str) -> Any:
 
 _FACTS: dict[str, Any] = {"elementwise": True, "dtypes": "real floating"}
 _probability = host("scipy_probability", "*given", _values, {"given": _by}, **_FACTS)
+
+
+def _probability_of(law: Law, x: Any, *rest: Any, family: str, method: str) -> Any:
+    """A function of probabilities; its logarithm near an end is that of a power and a series."""
+    up, xp = method == "logsf", differentiable
+    if law.start is None or method[:3] != "log" or (up and law.low == 0 and law.high() > 1):
+        return _probability(x, *rest, family=family, method=method)
+    shapes, width, y, inside, _ = _place(xp, law, x, *rest)
+    log = _log_place(xp, inside & (y != 0), x, rest[-2], width)
+    if up and law.low == 0:
+        shapes, y, log = shapes[::-1], 1 - y, xp.log1p(-xp.where(y < 1, y, 0))
+    y = -y if up and law.low < 0 else y
+    near, found = law.start(xp, *shapes, y, log)
+    near = near & inside & (y != 0)
+    *own, loc, scale = rest
+    x, loc, scale = xp.where(near, 0.5, x), xp.where(near, 0, loc), xp.where(near, 1, scale)
+    return xp.where(near, found, _probability(x, *own, loc, scale, family=family, method=method))
 
 
 # -- families --------------------------------------------------------------------------------------
@@ -383,25 +434,31 @@ def _univariate(name: str) -> dict[str, Callable[..., Any]]:
     """The methods with derivatives of a distribution of the tables."""
     law = _LAWS[name]
     words = f"{law.shapes} loc" if law.pmf else f"{law.shapes} loc scale"
+    family = "gamma" if name == "chi2" else name
+
+    def of_family(given: Any) -> Any:
+        """The arguments of the family."""
+        if name == family:
+            return given
+        x, df, loc, scale = given
+        return x, df / 2, loc, 2 * scale
 
     def method(first: str, form: Any) -> Callable[..., Any]:
         """A density of a ``form``, or a method by name, of a ``first`` argument."""
+        side = {"logcdf": 1, "logsf": -1}.get(form, 0) if law.tail else 0
 
-        def call(*args: Any, **keywords: Any) -> Any:
-            x, *rest = inexact(*_bind(f"{first} {words}", args, keywords).values())
-            side = {"logcdf": 1, "logsf": -1}.get(form, 0) if law.tail else 0
+        def value(*given: Any) -> Any:
+            x, *rest = of_family(given)
             if isinstance(form, str) and not side:
-                # Of float32 numbers, too: logarithms cancel.
-                wide, dtype = (
-                    [wg.astype(z, "float64") for z in (x, *rest)],
-                    wg.result_type(x, *rest),
-                )
-                return wg.astype(_probability(*wide, family=name, method=form), dtype)
+                return _probability_of(law, x, *rest, family=family, method=form)
             if form is _height:
                 return _height(differentiable, law, 0 * rest[-1], x, *rest)
-            return _density(differentiable, law, x, *rest, form=form, side=side)
+            form_of = None if side else form
+            return _density(differentiable, law, x, *rest, form=form_of, side=side)
 
-        return call
+        return lambda *args, **keywords: special.in_double(
+            value, *_bind(f"{first} {words}", args, keywords).values()
+        )
 
     def draw(*args: Any, **keywords: Any) -> Any:
         """SciPy's draws, as they move with the parameters at the same place of the distribution."""
@@ -411,7 +468,8 @@ def _univariate(name: str) -> dict[str, Callable[..., Any]]:
         size = np.broadcast_shapes(*[x.shape for x in given]) if size is None else size
         numbers = [values_of(x, f"scipy.stats.{name}") for x in given]
         draws = getattr(_scipy, name).rvs(*numbers, size=size, random_state=state)
-        return _probability(like_first(given, draws), *given, family=name, method="rvs")
+        move = lambda *given: _probability(*of_family(given), family=family, method="rvs")
+        return special.in_double(move, like_first(given, draws), *given)
 
     if law.pmf:
         own = {"logpmf": method("k", None), "pmf": method("k", law.pmf)}

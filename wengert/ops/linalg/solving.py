@@ -63,17 +63,10 @@ def solve(x1: Any, x2: Any, /) -> Tensor:
     >>> wg.grad(lambda b: wg.linalg.solve(a, b).sum())(b)
     tensor([0.5000, 0.2500])
     """
-    shape1, shape2 = matrices("solve", x1, square=True), inexact("solve", x2)
-    vector = len(shape2) == 1
-    if not shape2 or shape1[-1] != shape2[-1 if vector else -2]:
-        raise ValueError(
-            f"solve with matrices of shape {tuple(shape1)} and right-hand sides of shape "
-            f"{tuple(shape2)}: these need as many rows, as a vector (M,) or matrices (..., M, K)"
-        )
-    x1, x2 = promote(x1, x2)
-    if vector:
-        x2 = expand_dims(x2, axis=1)
-    out: Tensor = solve.run(x1, x2)
+    vector = len(inexact("solve", x2)) == 1
+    x2 = expand_dims(x2, axis=1) if vector else x2  # the column of a vector
+    _check_system("solve", x1, x2)
+    out: Tensor = solve.run(*promote(x1, x2))
     return squeeze(out, axis=-1) if vector else out
 
 
@@ -124,17 +117,17 @@ def _check_system(name: str, x1: Any, x2: Any, *, left: bool = True) -> None:
         )
 
 
+def _triangular_adjoint(xp: Any, g: Any, x1: Any, upper: bool, unitriangular: bool) -> Any:
+    way = {"upper": not upper, "unitriangular": unitriangular}
+    return xp.linalg.solve_triangular(adjoint(xp, x1), g, **way)
+
+
 def _triangular_rule(xp: Any, g: Any, x1: Any, out: Any, upper: bool, unitriangular: bool) -> Any:
-    right = xp.linalg.solve_triangular(
-        adjoint(xp, x1), g, upper=not upper, unitriangular=unitriangular
-    )
-    both = xp.matmul(right, adjoint(xp, out))
+    both = xp.matmul(_triangular_adjoint(xp, g, x1, upper, unitriangular), adjoint(xp, out))
     return -_triangle(xp, both, upper=upper, unitriangular=unitriangular)
 
 
-def _triangular_tangent(
-    xp: Any, t: Any, x1: Any, out: Any, upper: bool, unitriangular: bool
-) -> Any:
+def _triangular_jvp(xp: Any, t: Any, x1: Any, out: Any, upper: bool, unitriangular: bool) -> Any:
     moved = xp.matmul(_triangle(xp, t, upper=upper, unitriangular=unitriangular), out)
     return -xp.linalg.solve_triangular(x1, moved, upper=upper, unitriangular=unitriangular)
 
@@ -142,11 +135,9 @@ def _triangular_tangent(
 @operation(
     "linalg.solve_triangular",
     x1=_triangular_rule,
-    x2=lambda xp, g, x1, upper, unitriangular: xp.linalg.solve_triangular(
-        adjoint(xp, x1), g, upper=not upper, unitriangular=unitriangular
-    ),
+    x2=_triangular_adjoint,
     jvps={
-        "x1": _triangular_tangent,
+        "x1": _triangular_jvp,
         "x2": lambda xp, t, x1, upper, unitriangular: xp.linalg.solve_triangular(
             x1, t, upper=upper, unitriangular=unitriangular
         ),
@@ -175,9 +166,8 @@ def solve_triangular(
     _check_system("solve_triangular", x1, x2, left=left)
     if not left:
         x1, x2, upper = matrix_transpose(x1), matrix_transpose(x2), not upper
-    x1, x2 = promote(x1, x2)
     way = {"upper": bool(upper), "unitriangular": bool(unitriangular)}
-    out: Tensor = solve_triangular.run(x1, x2, **way)
+    out: Tensor = solve_triangular.run(*promote(x1, x2), **way)
     return out if left else matrix_transpose(out)
 
 
@@ -197,9 +187,8 @@ def cholesky_solve(x: Any, factor: Any, *, upper: bool = False) -> Tensor:
             [1.]])
     """
     _check_system("cholesky_solve", factor, x)
-    first, last = wrap(factor), conj(matrix_transpose(factor))
-    if upper:
-        first, last = last, first
+    turned = conj(matrix_transpose(factor))
+    first, last = (turned, wrap(factor)) if upper else (wrap(factor), turned)
     return solve_triangular(last, solve_triangular(first, x, upper=False), upper=True)
 
 
@@ -210,7 +199,20 @@ def cholesky_solve(x: Any, factor: Any, *, upper: bool = False) -> Tensor:
 # has no size, comes first: P^H P P overflows where the derivative does not.
 
 
-def _pinv_rule(xp: Any, g: Any, x: Any, out: Any) -> Any:
+def _at_constant_rank(xp: Any, g: Any, x: Any, rtol: Any) -> Any:
+    """NaN where more than rounding errors is dropped: other vectors would turn into it."""
+    least = max(x.shape[-2:]) * xp.finfo(x.dtype).eps
+    if (number := isinstance(rtol, float | int)) and rtol <= least:
+        return g
+    values = xp.linalg.svdvals(x)
+    size = values[..., :1]
+    small = values <= size * (rtol if number else xp.expand_dims(rtol, axis=-1))
+    lost = xp.any(small & (values > size * least), axis=-1)[..., None, None]
+    return xp.where(lost, math.nan, g)
+
+
+def _pinv_rule(xp: Any, g: Any, x: Any, out: Any, rtol: Any) -> Any:
+    g = _at_constant_rank(xp, g, x, rtol)
     p_h, g_h = adjoint(xp, out), adjoint(xp, g)
     left = product(xp, g_h, out, p_h)
     left = left - product(xp, x, out, left)
@@ -219,7 +221,8 @@ def _pinv_rule(xp: Any, g: Any, x: Any, out: Any) -> Any:
     return left + right - product(xp, p_h, g, p_h)
 
 
-def _pinv_tangent(xp: Any, t: Any, x: Any, out: Any) -> Any:
+def _pinv_tangent(xp: Any, t: Any, x: Any, out: Any, rtol: Any) -> Any:
+    t = _at_constant_rank(xp, t, x, rtol)
     p_h, t_h = adjoint(xp, out), adjoint(xp, t)
     left = product(xp, out, p_h, t_h)
     left = left - xp.matmul(left, xp.matmul(x, out))
@@ -238,7 +241,7 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
     :math:`+ P^H P \bar P^H (I - P X)` at constant rank. The result is of shape (..., N, M). Raises
     `ValueError` if ``x`` has fewer than two axes. Singular values below ``rtol`` times the
     largest count as 0: ``max(M, N)`` times the dtype's ``eps`` by default; an array has one for
-    each matrix. Derivatives are right only if what ``rtol`` drops are rounding errors. G. H. Golub
+    each matrix. Derivatives are NaN if ``rtol`` drops more than that. G. H. Golub
     and V. Pereyra, SIAM Journal on Numerical Analysis 10 (1973) 413-432. Array API standard.
 
     Examples
@@ -248,8 +251,5 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
     """
     shape = matrices("pinv", x)
     if rtol is None:
-        # Each library has another default.
-        rtol = max(shape[-2:]) * finfo(x.dtype).eps
-    if isinstance(rtol, Tensor):
-        rtol = rtol.detach()
-    return pinv.run(x, rtol=raw_array(rtol))
+        rtol = max(shape[-2:]) * finfo(x.dtype).eps  # each library has another default
+    return pinv.run(x, rtol=raw_array(rtol.detach() if isinstance(rtol, Tensor) else rtol))

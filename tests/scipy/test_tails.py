@@ -1,0 +1,167 @@
+"""Distributions in their tails and near the ends of supports: slopes, of all orders."""
+
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.integrate
+import scipy.stats
+
+import wengert as wg
+from tests.scipy.compare import tensor
+from wengert.scipy import special, stats
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
+def test_tails_of_distributions() -> None:
+    """Values of SciPy's, and slopes by 40 digits."""
+    tail = scipy.stats.poisson.sf(60, 3.0)
+    assert float(stats.poisson.sf(tensor(60), 3.0)) == pytest.approx(tail, rel=1e-12)
+    for y, df, slope in ((-20, 30, -0.8814086892994786), (-2.9, 2.5, -0.4772923896508866)):
+        assert float(wg.grad(lambda d, y=y: stats.t.logcdf(y, d))(tensor(df))) == pytest.approx(
+            slope
+        )
+        assert float(wg.grad(lambda d, y=y: stats.t.logsf(-y, d))(tensor(df))) == pytest.approx(
+            slope
+        )
+    assert float(wg.grad(lambda d: stats.t.ppf(1e-10, d))(tensor(3.0))) == pytest.approx(
+        5044.1434, rel=1e-6
+    )
+    assert float(stats.cauchy.ppf(tensor(1e-20))) == pytest.approx(-3.183098861837907e19)
+    with pytest.raises(ValueError, match="Domain error"):
+        stats.norm.rvs(0, tensor(-1.0), size=3)
+
+
+def test_infinite_places_move_with_nothing() -> None:
+    places = [-np.inf, np.inf, 0.3]
+    for family, shapes in ((stats.norm, ()), (stats.t, (3.0,)), (stats.gamma, (2.0,))):
+        for name in ("pdf", "cdf", "sf", "logpdf", "logcdf", "logsf"):
+            for loc, scale in ((0.1, 2.0), (0.1, 1e-5)):
+                f = lambda p: getattr(family, name)(places, *shapes, p[0], p[1])  # noqa: B023
+                at = tensor([loc, scale])
+                for found in (wg.func.jacrev(f)(at), wg.func.jacfwd(f)(at)):
+                    assert not np.any(found.numpy()[:2]), (family, name)
+    far = wg.grad(lambda scale: stats.norm.cdf(1e300, scale=scale))(tensor(1e-300))
+    assert float(far) == 0.0
+
+
+def test_t_of_infinitely_many_degrees_is_normal() -> None:
+    for name in ("logpdf", "cdf", "logsf"):
+        t = lambda x, df, n=name: getattr(stats.t, n)(x, df)
+        found = wg.grad(t, argnums=(0, 1))(tensor(0.3), tensor(np.inf))
+        expected = wg.grad(getattr(stats.norm, name))(tensor(0.3))
+        np.testing.assert_allclose([float(x) for x in found], [float(expected), 0.0], rtol=1e-13)
+    mixed = stats.t.logpdf(tensor([0.3, 0.3]), [np.inf, 2.0])
+    np.testing.assert_allclose(mixed.numpy(), scipy.stats.t.logpdf(0.3, [np.inf, 2.0]))
+
+
+def test_logarithms_of_probabilities_near_one_keep_digits() -> None:
+    for name, shapes, x in (
+        ("gamma", (2.0,), 50.0), ("beta", (2.0, 30.0), 0.8), ("t", (5.0,), 1e4),
+        ("cauchy", (), 1e9), ("chi2", (3.0,), 100.0), ("expon", (), 40.0), ("norm", (), 10.0),
+    ):  # fmt: skip
+        own, theirs = getattr(stats, name), getattr(scipy.stats, name)
+        rest, density = theirs.sf(x, *shapes), theirs.pdf(x, *shapes)
+        value = own.logcdf(tensor(x), *shapes)
+        assert float(value) == pytest.approx(np.log1p(-rest), rel=1e-9, abs=0.0), name
+        found = wg.grad(lambda x: own.logcdf(x, *shapes))(tensor(x))  # noqa: B023
+        assert float(found) == pytest.approx(density, rel=1e-9, abs=0.0), name
+    for name, shapes, x in (("gamma", (2.0,), 1e-10), ("beta", (2.0, 30.0), 1e-10)):
+        own, theirs = getattr(stats, name), getattr(scipy.stats, name)
+        below = theirs.cdf(x, *shapes)
+        assert float(own.logsf(tensor(x), *shapes)) == pytest.approx(-below, rel=1e-9, abs=0.0)
+
+
+_ROOT = np.pi / 2
+
+
+@pytest.mark.parametrize(
+    ("function", "place", "slopes"),
+    [  # powers of the probability whose derivatives vanish: of Taylor's series, or of a sine
+        *(
+            (f, p, (_ROOT * p, _ROOT, np.pi**2 * p, np.pi**2))
+            for p in (1e-8, 1e-20)
+            for f in (
+                lambda p: special.gammaincinv(0.5, p),
+                lambda p: stats.gamma.ppf(p, 0.5, 0.3),
+                lambda p: stats.chi2.ppf(p, 1.0) / 2,
+            )
+        ),
+        *(
+            (f, p, (np.pi * _ROOT * p, np.pi * _ROOT, -(np.pi**3) * _ROOT * p, -(np.pi**3) * _ROOT))
+            for p in (1e-8, 1e-20)
+            for f in (
+                lambda p: special.betaincinv(0.5, 0.5, p),
+                lambda p: -special.betainccinv(0.5, 0.5, p),
+                lambda p: stats.beta.ppf(p, 0.5, 0.5, 0.3),
+                lambda p: -stats.beta.isf(p, 0.5, 0.5),
+            )
+        ),
+    ],
+)
+def test_quantiles_that_are_powers_have_all_orders(
+    function: Any, place: float, slopes: Any
+) -> None:
+    for expected in slopes:
+        function = wg.grad(function)
+        assert float(function(tensor(place))) == pytest.approx(expected, rel=1e-9, abs=0.0)
+
+
+_LOWER: dict[str, Any] = {
+    "gamma": lambda y, a: mpmath.gammainc(a, 0, y, regularized=True),
+    "beta": lambda y, a, b: mpmath.betainc(a, b, 0, y, regularized=True),
+    "expon": lambda y: 1 - mpmath.exp(-y),
+    "uniform": lambda y: y,
+    "t": lambda y, df: mpmath.betainc(df / 2, 0.5, 0, df / (df + y * y), regularized=True) / 2,
+    "cauchy": lambda y: mpmath.atan(-1 / y) / mpmath.pi,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "y"),
+    [
+        *(("gamma", (a,), y) for a, y in ((2.3, 1e-9), (0.4, 1e-13), (300.0, 20.0))),
+        *(("beta", s, 1e-9) for s in ((2.3, 1.7), (0.4, 0.7), (2.0, 300.0))),
+        *(("expon", (), 1e-9), ("uniform", (), 1e-9), ("t", (2.3,), -1e6), ("cauchy", (), -1e6)),
+    ],
+)
+def test_third_derivatives_of_log_probabilities_near_ends(name: str, shapes: Any, y: float) -> None:
+    """By 60 digits; logarithms of the place and of the scale cancel in others."""
+    given, n = (y, *shapes, 0.0, 1.0), len(shapes)
+
+    def exact(x: Any, *rest: Any) -> Any:
+        *own, loc, scale = rest
+        return mpmath.log(_LOWER[name]((x - loc) / scale, *own))
+
+    for at in (
+        (0, 0, n + 2),
+        (0, n + 1, n + 2),
+        (n + 2, 0, 0),
+        *([(0, 1, 1), (1, 0, 1)] * (n > 0)),
+    ):
+        function = getattr(stats, name).logcdf
+        for i in at:
+            function = wg.grad(function, argnums=i)
+        with mpmath.workdps(90):
+            orders = tuple([at.count(i) for i in range(len(given))])
+            place = tuple(map(mpmath.mpf, given))
+            expected = float(mpmath.diff(exact, place, orders, h=abs(place[0]) / 10**12))
+        found = float(function(*map(tensor, given)))
+        assert found == pytest.approx(expected, rel=1e-9, abs=1e-300), at
+
+
+def test_third_derivatives_of_log_survival_near_an_upper_end() -> None:
+    """As of the mirrored law near its lower one."""
+    law, low, high = stats.beta, tensor(1e-9), tensor(1 - 1e-9)
+    a, b = tensor(0.4), tensor(0.7)
+    for order in range(1, 4):
+        f, mirrored = law.logsf, law.logcdf
+        for i in (2, 1, 0)[:order]:
+            f, mirrored = wg.grad(f, argnums=i), wg.grad(mirrored, argnums=(0, 2, 1)[i])
+        sign = -1 if order == 3 else 1
+        assert float(f(high, b, a)) == pytest.approx(sign * float(mirrored(low, a, b)), rel=1e-6)
+    for t in (40.0, 1e6):
+        found = wg.grad(stats.t.logsf, argnums=1)(tensor(t), tensor(3.0))
+        assert float(found) == float(wg.grad(stats.t.logcdf, argnums=1)(tensor(-t), tensor(3.0)))
