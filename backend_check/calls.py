@@ -193,12 +193,6 @@ CALLS: dict[str, dict[str, Any]] = {
     "F.embedding": {"input": _CLASSES, "weight": np.vstack([_MATRIX, _OTHER])},
     "F.binary_cross_entropy": {"weight": _OTHER},
     "F.binary_cross_entropy_with_logits": {"weight": _OTHER, "pos_weight": _MATRIX},
-    "F.cosine_embedding_loss": {
-        "input1": _MATRIX,
-        "input2": _OTHER,
-        "target": np.array([1.0, -1.0]),
-        "margin": 0.2,
-    },
     "F.gaussian_nll_loss": {"var": _OTHER + 0.3},
     **{
         f"F.triplet_margin_{name}": {

@@ -124,7 +124,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     config = session.config
     if hasattr(config, "workerinput") or config.option.collectonly:
         return
-    if _is_quick(config):
+    if _is_quick(config) and config.args_source is not pytest.Config.ArgsSource.ARGS:
         config.get_terminal_writer().line("A choice of 8 000 tests takes about two minutes.")
     elif config.getoption("--all-backends"):
         config.get_terminal_writer().line("17 000 tests take at most ten minutes on two cores.")
@@ -184,7 +184,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         named = config.args_source is pytest.Config.ArgsSource.ARGS or config.getoption("markexpr")
         out = out or bool(item.get_closest_marker("ci") and not named)
         if item.get_closest_marker("simulated") is not None:
-            out = not (config.getoption("simulated_cupy") or name == SIMULATED)
+            simulated = config.getoption("simulated_cupy") and name in ("", "cupy")
+            out = not (simulated or name == SIMULATED)
+            out = out or bool(quick and item.get_closest_marker("slow"))
         out = out or bool(not first and crc32(item.nodeid.encode()) % share)
         if out:
             left.append(item)
@@ -231,9 +233,13 @@ def _parameters_of(item: pytest.Item) -> list[object]:
 
 
 def _is_for_later(item: pytest.Item) -> bool:
-    """Whether the quick choice leaves a test out: it is slow, or takes another library."""
+    """Whether the quick choice leaves a test out: it is slow, or takes another library.
+
+    What is compared with PyTorch alone is marked `whole` and `oracle`, and stays where that is.
+    """
     others = SAMPLED.keys() - QUICK.keys()
-    return any(map(item.get_closest_marker, ("slow", "oracle"))) or any(
+    slow, oracle, whole = map(item.get_closest_marker, ("slow", "oracle", "whole"))
+    return bool(slow or (oracle and not whole)) or any(
         isinstance(value, str) and value in others for value in _parameters_of(item)
     )
 

@@ -31,10 +31,6 @@ def model(dtype: Any = wg.float16) -> nn.Module:
     return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)).to(dtype)
 
 
-def loss_of(net: nn.Module, x: wg.Tensor, y: wg.Tensor) -> wg.Tensor:
-    return wg.mean((wg.astype(net(x), wg.float32) - y) ** 2)
-
-
 def test_steps_below_the_spacing_add_up(backend: Backend) -> None:
     p = nn.Parameter(wg.ones(3, dtype=wg.float16))
     optimizer = wg.amp.master_weights(optim.SGD([p], lr=1e-4))
@@ -192,7 +188,7 @@ def test_a_checkpoint_keeps_masters_and_scale(tmp_path: Path) -> None:
 
     def step(net: nn.Module, optimizer: Any, scaler: Any) -> None:
         optimizer.zero_grad()
-        scaler.scale(loss_of(net, x, y)).backward()
+        scaler.scale(wg.mean((wg.astype(net(x), wg.float32) - y) ** 2)).backward()
         scaler.step(optimizer)
         scaler.update()
 

@@ -234,7 +234,7 @@ class GradScaler:
         Raises
         ------
         RuntimeError
-            If it was called since the last `update` already, for a closure, and as `unscale_`.
+            If it was called since the last `update`, or with a closure, or if `unscale_` raises it.
         """
         if not self._enabled:
             return optimizer.step(*args, **kwargs)

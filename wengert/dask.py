@@ -69,8 +69,8 @@ def value_and_grad(
     ImportError
         If dask is not installed.
     ValueError
-        If ``reduce`` is neither; from the returned function, if there are no rows, their numbers
-        differ, or are not known before they are computed.
+        If ``reduce`` has another value; from the returned function, if there are no rows, their
+        numbers differ, or are not known before they are computed.
     TypeError
         From the returned function, if an array is not dask's, or the loss is no real 0-d Tensor.
 

@@ -51,7 +51,7 @@ def _follow(function: Function) -> Function:
 
 
 def unary_to_nary(transform: Function) -> Function:
-    """A transform of functions of one argument, of one or several arguments of any function."""
+    """Let a transform of one argument take any function, and ``argnum``: a position or several."""
 
     def operator(fun: Function, argnum: Any = 0, *options: Any, **named: Any) -> Any:
         places = argnum if isinstance(argnum, tuple | list) else [argnum]
@@ -195,12 +195,12 @@ NARY |= {
 
 
 def isbox(x: Any) -> bool:
-    """Whether a derivative follows a value."""
+    """Whether a value is tracked, by the tape or a transform."""
     return isinstance(x, Tensor) and (is_lifted(x._array) or differentiates(x))
 
 
 def getval(x: Any) -> Any:
-    """The values of a Tensor as NumPy's array or scalar, which derivatives do not follow."""
+    """The values of a Tensor as NumPy's array or scalar, which are not tracked."""
     return host_values(x).copy()[()] if isinstance(x, Tensor) else x
 
 
@@ -248,7 +248,7 @@ def defvjp(fun: Any, *vjpmakers: Any, argnums: Any = None) -> None:
 
 
 def flatten(value: Any) -> Any:
-    """A vector of all numbers of a tree, dicts by their keys in order, and the way back."""
+    """Return the numbers of a tree as a vector, and the function from vectors back to trees."""
     leaves, structure = tree_flatten(value)
     shapes = [np.shape(leaf) for leaf in leaves]
     cuts = np.cumsum([math.prod(shape) for shape in shapes], dtype=int)[:-1].tolist()
@@ -257,7 +257,7 @@ def flatten(value: Any) -> Any:
 
 
 def flatten_func(func: Function, example: Any) -> Any:
-    """A function of vectors for one of trees, the way to trees, and the example's vector."""
+    """Return the function, taking and giving vectors; what makes trees; the example as a vector."""
     vector, unflatten = flatten(example)
     return lambda x, *args: flatten(func(unflatten(x), *args))[0], unflatten, vector
 

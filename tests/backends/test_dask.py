@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from wengert.backends.dask import ON_CHUNKS
+from wengert.backends.numpy import BACKEND as NUMPY
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -176,6 +178,16 @@ NEEDS_A_SIZE = (
     *(lambda x: wg.tile(x, (2,)), lambda x: wg.repeat(x, 2), lambda x: wg.expand_dims(x, axis=0)),
     lambda x: [row for row in x],  # noqa: C416 -- list() asks for the length
 )
+
+
+def test_functions_of_whole_chunks_are_numpy_s():
+    assert all(hasattr(wg.special, name) for name in wg.special.__all__)  # all files are loaded
+    assert [name for name in ON_CHUNKS if not hasattr(NUMPY.namespace, name)] == []
+
+
+def test_draws_of_half_precision_are_below_one():
+    found = wg.rand_like(wg.zeros(1000, dtype=wg.float16)).numpy()
+    assert 0 <= found.min() < 0.1 and 0.9 < found.max() < 1
 
 
 def test_unknown_sizes_are_errors_that_say_what_to_do():

@@ -221,3 +221,19 @@ def test_a_project_whose_package_is_a_namespace_is_the_user_s(
     finally:
         registry._loaded.pop("own_project", None)
         namespaces.pop(tiny.Array, None)  # what was there before comes back
+
+
+class OnDevice:
+    """An array of another device, whose values the host gets if it asks."""
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+    def __dlpack__(self, *, dl_device: tuple[int, int] | None = None, **options: Any) -> Any:
+        if dl_device != (1, 0):
+            raise BufferError("on another device")
+        return np.arange(3.0).__dlpack__()
+
+
+def test_values_are_asked_for_on_the_host() -> None:
+    assert backend_of(tiny.Array([1.0])).to_numpy(OnDevice()).tolist() == [0.0, 1.0, 2.0]

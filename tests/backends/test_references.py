@@ -6,7 +6,14 @@ from pathlib import Path
 import numpy as np
 
 import wengert
-from wengert.backends.references import counts, has_shared_base, held_elsewhere, holders, living
+from wengert.backends.references import (
+    counts,
+    has_holders,
+    has_shared_base,
+    held_elsewhere,
+    holders,
+    living,
+)
 
 
 def test_a_reference_more_is_seen() -> None:
@@ -86,3 +93,16 @@ def test_nowhere_else_is_asked() -> None:
     package = Path(wengert.__file__).parent
     files = {path for path in package.rglob("*.py") if any(map(path.read_text().count, asked))}
     assert files == {package / "backends" / "references.py"}
+
+
+def test_an_argument_with_holders() -> None:
+    def asks(x: np.ndarray) -> bool:
+        return has_holders(x)
+
+    box = [np.empty(2)]
+    found = [asks(box[0])]  # an assertion would hold the argument
+    held = box[0]
+    found.append(asks(box[0]))
+    del held
+    found.append(asks(box[0]))
+    assert found == [False, True, False]

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from operator import attrgetter
 from pathlib import Path
 from threading import Barrier
+from typing import Any
 
 import numpy as np
 import pytest
@@ -189,6 +190,24 @@ def test_operations_follow_their_arrays_and_not_the_selection(backend: Backend) 
         y.backward(wg.ones_like(y))
         assert x.grad is not None
         assert {t.backend.name for t in (y, z, x.grad)} == {backend.name}
+
+
+@pytest.mark.parametrize("name", ["nosuch", "dpnp", "cupy"])
+def test_a_library_that_is_not_there_has_one_traceback(name: str) -> None:
+    """The reason stands in the message."""
+    if name in installed:
+        pytest.skip(f"{name} is installed")
+    with pytest.raises(wg.BackendError, match="No module named") as told:
+        wg.set_backend(name)
+    assert told.value.__suppress_context__ and told.value.__cause__ is None
+
+
+def test_a_library_that_breaks_keeps_its_traceback(tmp_path: Any, monkeypatch: Any) -> None:
+    (tmp_path / "broken_library.py").write_text("raise OSError('lib.so is missing')")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(wg.BackendError, match=r"OSError: lib\.so is missing") as told:
+        wg.set_backend("broken_library")
+    assert isinstance(told.value.__cause__, OSError)
 
 
 @pytest.mark.slow

@@ -6,15 +6,11 @@ import numpy as np
 from hypothesis import strategies as st
 
 import wengert as wg
-from tests.ops.cases import BOX, DTYPES, Case, Entry, elements
+from tests.ops.cases import BOX, DTYPES, Case, Entry, both, elements
 from wengert.ops.beyond.convolution import convolution, convolution_input, convolution_weight
 from wengert.ops.beyond.pooling import window_argmax, window_sum
 from wengert.ops.beyond.windows import overlap_add, sliding_windows
 from wengert.testing import strategies as ws
-
-
-def both(strategy, **more):
-    return Entry(real=strategy("real"), complex=strategy("complex"), **more)
 
 
 @st.composite
@@ -133,11 +129,18 @@ def torch_sums(x, size, stride):
 
 
 @st.composite
-def adaptive(draw):
+def maxima(draw):
+    """Windows of which each has an element that is in no margin."""
     count = draw(st.integers(1, 2))
-    shape = (*draw(ws.shapes(max_dims=1)), *[draw(st.integers(1, 4)) for _ in range(count)])
-    counts = tuple(draw(st.integers(1, 5)) for _ in range(count))
-    return Case(draw(ws.arrays("float64", shape, elements=BOX)), counts=counts, options=None)
+    axes = []
+    for _ in range(count):
+        n, k, s, d = draw(st.tuples(*[st.integers(1, m) for m in (5, 3, 3, 2)]))
+        k = k if (k - 1) * d < n else 1
+        p = draw(st.integers(0, ((k - 1) * d + 1) // 2 if d == 1 or n > 1 else 0))
+        axes.append((n, (n + 2 * p - (k - 1) * d - 1) // s + 1, k, s, p, d))
+    lengths, counts, *options = map(tuple, zip(*axes, strict=True))
+    x = draw(ws.arrays("float64", (*draw(ws.shapes(max_dims=1)), *lengths), elements=BOX))
+    return Case(x, counts=counts, options=tuple(options))
 
 
 def argmax_by_numpy(x, counts, options):
@@ -145,8 +148,8 @@ def argmax_by_numpy(x, counts, options):
     out, places = np.zeros((*lead, *counts), np.int64), np.arange(math.prod(lengths))
     for at in np.ndindex(*counts):
         parts = [
-            range(i * n // c, -(-(i + 1) * n // c))
-            for i, n, c in zip(at, lengths, counts, strict=True)
+            [place for place in range(i * s - p, i * s - p + (k - 1) * d + 1, d) if 0 <= place < n]
+            for i, n, k, s, p, d in zip(at, lengths, *options, strict=True)
         ]
         part = x[(..., *np.ix_(*parts))].reshape(*lead, math.prod(map(len, parts)))
         found = places.reshape(lengths)[np.ix_(*parts)].reshape(-1)
@@ -316,7 +319,7 @@ BEYOND = {
         torch=torch_overlaps, jax=False),
     "scatter_max": extreme("max", np.maximum),
     "scatter_min": extreme("min", np.minimum),
-    "window_argmax": Entry(real=adaptive(), call=window_argmax, reference=argmax_by_numpy,
+    "window_argmax": Entry(real=maxima(), call=window_argmax, reference=argmax_by_numpy,
         tracked=False, torch=False, jax=False),
     "window_sum": both(side_by_side, call=window_sum, reference=sums_by_numpy, torch=torch_sums,
         jax=False),

@@ -4,18 +4,10 @@ import numpy as np
 from hypothesis import strategies as st
 
 import wengert as wg
-from tests.ops.cases import BOX, DTYPES, Case, Entry, elements
+from tests.ops.cases import Case, both, drawn
 from wengert.backends.keys import SLOT
 from wengert.tape.primitive import PRIMITIVES
 from wengert.testing import strategies as ws
-
-
-def drawn(draw, kind, shape):
-    return draw(ws.arrays(DTYPES[kind], shape, elements=elements(kind, BOX)))
-
-
-def both(strategy, **more):
-    return Entry(real=strategy("real"), complex=strategy("complex"), **more)
 
 
 @st.composite
@@ -111,10 +103,6 @@ def takes(draw, kind):
     return Case(drawn(draw, kind, shape), indices, axis=axis)
 
 
-def take_reference(x, indices, axis=None):
-    return np.take(x, indices, axis=axis)
-
-
 @st.composite
 def takes_along(draw, kind):
     shape = draw(ws.shapes(min_dims=1, min_side=1))
@@ -135,6 +123,6 @@ INDEXING = {
     "setitem": both(sets, call=stored, reference=stored_reference, torch=False, jax=False),
     "scatter_add": both(scatters, call=scattered, reference=scatter_reference, torch=False,
         jax=False),
-    "take": both(takes, reference=take_reference),
+    "take": both(takes, reference=np.take),
     "take_along_axis": both(takes_along, torch=False),
 }  # fmt: skip

@@ -2,16 +2,8 @@
 
 from hypothesis import strategies as st
 
-from tests.ops.cases import BOX, DTYPES, Case, Entry, elements
+from tests.ops.cases import Case, both, drawn
 from wengert.testing import strategies as ws
-
-
-def drawn(draw, kind, shape):
-    return draw(ws.arrays(DTYPES[kind], shape, elements=elements(kind, BOX)))
-
-
-def both(strategy, **more):
-    return Entry(real=strategy("real"), complex=strategy("complex"), **more)
 
 
 def mixed(draw, kind):

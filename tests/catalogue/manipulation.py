@@ -4,18 +4,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 import wengert as wg
-from tests.ops.cases import BOX, DTYPES, Case, Entry, elements
+from tests.ops.cases import Case, both, drawn
 from wengert.func.sparsity import as_declared
 from wengert.testing import strategies as ws
-
-
-def drawn(draw, kind, shape):
-    return draw(ws.arrays(DTYPES[kind], shape, elements=elements(kind, BOX)))
-
-
-def both(strategy, **more):
-    """A row whose calls differ in nothing but the dtype."""
-    return Entry(real=strategy("real"), complex=strategy("complex"), **more)
 
 
 @st.composite
@@ -123,10 +114,6 @@ def tiles(draw, kind):
     return Case(x, tuple(draw(st.lists(st.integers(0, 2), max_size=3))))
 
 
-def concat_reference(arrays, axis=0):
-    return np.concatenate(arrays, axis=axis)
-
-
 MANIPULATION = {
     "broadcast_to": both(broadcasts),
     "expand_dims": both(expansions),
@@ -143,7 +130,7 @@ MANIPULATION = {
     "roll": both(rolls),
     "reshape": both(reshapes),
     "concat_arrays": both(
-        concatenations, call=wg.concat, reference=concat_reference, torch="concat", jax="concat"
+        concatenations, call=wg.concat, reference=np.concatenate, torch="concat", jax="concat"
     ),
     "stack_arrays": both(stacks, call=wg.stack, reference=np.stack, torch="stack", jax="stack"),
     "unstack": both(unstacks),

@@ -5,24 +5,11 @@ from hypothesis import strategies as st
 
 import wengert as wg
 from tests.catalogue.elementwise import pairs
-from tests.ops.cases import BOX, DTYPES, Case, Entry, elements, reduction
+from tests.ops.cases import BOX, DTYPES, Case, Entry, both, elements, reduction
 from wengert.testing import strategies as ws
 
 #: Further from 0 than a difference's step, and small enough that products of many stay small.
 FACTORS = ws.reals(-2, 2, away_from=(0,))
-
-
-def both(strategy, **more):
-    return Entry(real=strategy("real"), complex=strategy("complex"), **more)
-
-
-def sums(kind):
-    return reduction(BOX, kind)
-
-
-def means(kind):
-    # The mean of nothing is nan.
-    return reduction(BOX, kind, min_side=1)
 
 
 def products(kind):
@@ -114,10 +101,6 @@ def sort_reference(x, axis=-1, descending=False, stable=True):
     return np.flip(out, axis) if descending else out
 
 
-def argsort_reference(x, axis=-1, descending=False, stable=True):
-    return np.argsort(-x if descending else x, axis=axis, stable=True)
-
-
 @st.composite
 def searches(draw):
     x1 = np.sort(draw(ws.arrays(shape=ws.shapes(min_dims=1, max_dims=1))))
@@ -155,8 +138,8 @@ FEW = ws.reals(-1, 1, step=1.0)
 UNKNOWN_SHAPE = {"dask": "the shape of the result is not known before it is computed"}
 
 STATISTICAL = {
-    "sum": both(sums),
-    "mean": both(means),
+    "sum": both(lambda kind: reduction(BOX, kind)),
+    "mean": both(lambda kind: reduction(BOX, kind, min_side=1)),
     "prod": both(products),
     "var": Entry(real=spreads()),
     "std": Entry(real=deviations()),
@@ -179,7 +162,9 @@ STATISTICAL = {
     "any": Entry(real=truths(), tracked=False),
     "where": both(selections),
     "sort": Entry(real=sorts(), reference=sort_reference),
-    "argsort": Entry(real=sorts(), reference=argsort_reference, tracked=False),
+    "argsort": Entry(real=sorts(), tracked=False,
+        reference=lambda x, axis=-1, descending=False, stable=True: np.argsort(
+            -x if descending else x, axis=axis, stable=True)),
     "argmax": Entry(real=reduction(BOX, unique=True, min_side=1, many=False), tracked=False),
     "argmin": Entry(real=reduction(BOX, unique=True, min_side=1, many=False), tracked=False),
     "count_nonzero": Entry(real=reduction(FEW), complex=reduction(FEW, "complex"), tracked=False),

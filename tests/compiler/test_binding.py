@@ -5,23 +5,7 @@ from typing import Any
 import wengert as wg
 from wengert import nn
 
-
-def agrees(function: Any, change: Any, *given: Any) -> None:
-    """Call a compiled function before and after a change; both times it does what Python does."""
-    run = wg.compile(function, check=0)
-    for _ in range(3):
-        assert run(*given).tolist() == function(*given).tolist()
-    change()
-    assert run(*given).tolist() == function(*given).tolist()
-
-
 X = [1.0, -2.0]
-
-
-def test_a_global_name_that_was_not_there() -> None:
-    space: dict[str, Any] = {}
-    exec("def ask(x):\n try:\n  return x * SCALE\n except NameError:\n  return x", space)
-    agrees(space["ask"], lambda: space.update(SCALE=5), wg.asarray(X))
 
 
 def test_a_rate_that_two_groups_share() -> None:
@@ -58,15 +42,3 @@ def test_one_array_as_two_arguments_and_two_arrays() -> None:
     raw = wg.compile(lambda x, y: wg.asarray(x) * wg.asarray(y), check=0)
     for pair in [(one._array, one._array)] * 3 + [(one._array, other._array)]:
         assert raw(*pair).tolist() == (pair[0] * pair[1]).tolist()
-
-
-def test_a_global_that_comes_later_hides_a_builtin() -> None:
-    scope: dict[str, Any] = {"__name__": "users"}
-    exec("def function(x): return x * len([1, 2])", scope)
-    step = wg.compile(scope["function"])
-    for _ in range(3):
-        assert float(step(wg.asarray(1.0))) == 2.0
-    scope["len"] = lambda x: 5
-    assert float(step(wg.asarray(1.0))) == 5.0
-    del scope["len"]
-    assert float(step(wg.asarray(1.0))) == 2.0

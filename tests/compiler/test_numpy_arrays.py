@@ -79,6 +79,33 @@ def test_numpy_arguments_are_read_at_each_call() -> None:
         np.testing.assert_array_equal(compiled(x, rows).numpy(), x[rows] * 2)
 
 
+class Exporter:
+    """Memory of another library, whose arrays NumPy does not make writeable again."""
+
+    def __init__(self, array: Any) -> None:
+        self.array, self.__array_interface__ = array, array.__array_interface__
+
+
+def _of_what_is_read_only() -> Any:
+    array = np.ones(4)
+    view = array[1:]
+    array.flags.writeable = False
+    return view
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: np.asarray(Exporter(np.ones(4)))[1:], _of_what_is_read_only, lambda: W[0]]
+)
+def test_arrays_that_numpy_does_not_unlock(make: Any) -> None:
+    """The recording failed, and parameters stayed traced."""
+    w, x = wg.nn.Parameter(wg.ones(3)), make()
+    compiled = wg.compile(lambda x: wg.sum(w.detach() * wg.asarray(x)))
+    for _ in range(3):
+        assert same_bits(compiled(x), compiled.eagerly(x))
+    assert x.flags.writeable
+    assert type(w.array) is np.ndarray
+
+
 @pytest.mark.backend
 def test_raw_arrays_of_the_library(backend: Any) -> None:
     """They are inputs; views of them, and numbers beside them, are those of each call."""

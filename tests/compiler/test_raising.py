@@ -43,10 +43,7 @@ FUNCTIONS = {
         lambda x: wg.linalg.solve_triangular(x, wg.ones((2, 1)), upper=True),
         [REGULAR, SINGULAR],
     ),
-    "cholesky_solve": (
-        lambda x: wg.linalg.cholesky_solve(wg.ones((2, 1)), x),
-        [REGULAR, SINGULAR],
-    ),
+    "cholesky_solve": (lambda x: wg.linalg.cholesky_solve(wg.ones((2, 1)), x), [REGULAR, SINGULAR]),
     "take": (of(wg.take, VECTOR), INDICES),
     "take_along_axis": (of(partial(wg.take_along_axis, axis=0), VECTOR), INDICES),
     "indexing": (of(lambda x, places: x[places], VECTOR), PLACES),
@@ -54,10 +51,7 @@ FUNCTIONS = {
     "powers": (lambda x: wg.asarray([2, 3]) ** x, [[1, 2], [1, -2]]),
     "one_hot": (lambda x: F.one_hot(x, 3), PLACES),
     **{
-        f"{function.__name__}, {reduction}": (
-            of(function, LOGITS, reduction=reduction),
-            CLASSES,
-        )
+        f"{function.__name__}, {reduction}": (of(function, LOGITS, reduction=reduction), CLASSES)
         for function in (F.nll_loss, F.cross_entropy, weighted)
         for reduction in ("mean", "sum", "none")
     },

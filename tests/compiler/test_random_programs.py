@@ -1,12 +1,8 @@
 """Random programs: recorded, optimised and compiled they give what they give eagerly, to the bit.
 
-The same kernels run on the same operands in the same order, so there is no rounding to allow for,
-with two exceptions, which are compared to rounding:
-
-- Complex numbers. NumPy multiplies them with fused operations where the memory of operands and
-  result allows it, and otherwise without: ``np.square(z)`` of a scalar, and a product in place,
-  differ in the last bit from those of a 0-d array and into another array.
-- Programs under ``jax.jit``. XLA fuses products and sums across operations.
+The same kernels run on the same operands in the same order. Two kinds are compared to rounding:
+programs of complex numbers, whose products NumPy fuses where memory allows it, and those of
+``jax.jit``, which fuses products and sums.
 """
 
 import random

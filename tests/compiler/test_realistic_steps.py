@@ -78,16 +78,6 @@ deque of losses
     says: changes .*last.* outside
     last = deque(maxlen=3)
     step: last.append(train(x, y).detach())
-item for a log
-    says: line \\d+ .*train\\(x, y\\).item\\(\\).*Return the Tensor, and read it outside
-    step: train(x, y).item()
-branch on the loss
-    says: line \\d+ .*if loss > 1.0.*where
-    def step(x, y):
-        loss = error(x, y)
-        if loss > 1.0:
-            loss = loss * 0.5
-        return update(loss)
 augmentation by random
     says: draws from random.*wg.random
     step: train(x * random.uniform(0.9, 1.1), y)
@@ -98,10 +88,6 @@ augmentation by a generator of NumPy's
     says: draws from .*rng.*wg.random
     rng = np.random.default_rng(0)
     step: train(x + wg.asarray(rng.normal(size=5).astype(np.float32)), y)
-iterator of batches
-    says: batches is a cycle, .*pass what
-    batches = itertools.cycle([1.0, 2.0])
-    step: train(x * next(batches), y)
 NumPy buffer filled inside
     says: line \\d+ .*noise\\[0\\].*(read-only|in place|written)
     noise = np.zeros((4, 5), np.float32)

@@ -99,26 +99,28 @@ def written(w: Any, h: Any, x: Any) -> Any:
     return wg.sum(last**2) + wg.sum(ys**2)
 
 
-def loops(step: Any) -> int:
-    return step.source.count(".lax.scan(") + step.source.count("    for ")
+def agree(
+    step: Any, function: Any, given: Any, loops: Any, rtol: float = 1e-11, atol: float = 0.0
+) -> Any:
+    """Call three times; the last gives what the function gives, by a program of so many loops."""
+    for seed in range(3):
+        wg.manual_seed(seed)
+        found = step(*given)
+    wg.manual_seed(2)
+    expected = function(*given)
+    assert wg.func.tree_flatten(found)[1] == wg.func.tree_flatten(expected)[1]
+    for a, b in zip(values(found), values(expected), strict=True):
+        np.testing.assert_allclose(a, b, rtol=rtol, atol=atol)
+    assert loops in (None, step.source.count(".lax.scan(") + step.source.count("    for "))
+    return found
 
 
-@pytest.mark.parametrize(
-    ("function", "count"),
-    [(once, 2), (often, 2), (nested, 2), (inside, 2), (parts, 2)],
-    ids=lambda x: getattr(x, "__name__", None),
-)
-def test_values_and_gradients(function, count, backend) -> None:
+@pytest.mark.parametrize("function", [once, often, nested, inside, parts])
+def test_values_and_gradients(function, backend) -> None:
     gradient = wg.value_and_grad(function, (0, 1, 2))
     step = wg.compile(lambda *given: gradient(*given))
-    expected = values(gradient(*arguments()))
-    for _ in range(3):
-        found = values(step(*arguments()))
-    for a, b in zip(found, expected, strict=True):
-        if function is not inside and backend.name == "numpy":
-            np.testing.assert_array_equal(a, b)
-        np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13)
-    assert loops(step) == count
+    exact = function is not inside and backend.name == "numpy"
+    agree(step, gradient, arguments(), 2, *((0.0, 0.0) if exact else (1e-11, 1e-13)))
 
 
 def test_programs_do_not_grow_with_the_length() -> None:
@@ -126,11 +128,7 @@ def test_programs_do_not_grow_with_the_length() -> None:
     for length in (1, 10, 100):
         step = wg.compile(lambda *given: gradient(*given))
         given = (*arguments()[:2], random(length, 2, 3))
-        for _ in range(3):
-            found = step(*given)
-        for a, b in zip(values(found), values(gradient(*given)), strict=True):
-            np.testing.assert_allclose(a, b, rtol=1e-11)
-        assert loops(step) == (2 if length > 1 else 0)
+        agree(step, gradient, given, 2 if length > 1 else 0)
         sources.append(len(step.source.splitlines()))
     assert sources[1] == sources[2]
 
@@ -275,11 +273,15 @@ def counts(w: Any, h: Any, x: Any) -> Any:
 
 
 def test_python_runs_in_every_step() -> None:
-    step = wg.compile(counts, check=0)
-    for _ in range(3):
-        found = step(*arguments())
-    np.testing.assert_array_equal(found.numpy(), counts(*arguments()).numpy())
-    assert loops(step) == 1
+    agree(wg.compile(counts, check=0), counts, arguments(), 1, 0.0)
+
+
+def test_numbers_of_steps_stay_outside_the_loop() -> None:
+    def function(h: Any, x: Any, k: float) -> Any:
+        h = h * (k * 2)
+        return wg.scan(lambda h, x: (h * (k * 2) + x * (k + 1), None), h, x)[0] * (k + 1)
+
+    agree(wg.compile(function, check=0), function, (*arguments()[1:], 0.5), 1)
 
 
 def hooked_after(w: Any, h: Any, x: Any) -> Any:
@@ -330,22 +332,11 @@ def passed_on(w: Any, h: Any, x: Any) -> Any:
 
 
 UNROLLED = {
-    "target": target,
-    "passed on": passed_on,
-    "hooked after": hooked_after,
-    "hooks that differ": hooks_differ,
-    "written": written,
-    "counted": counted,
-    "late": late,
-    "constant": constant,
-    "returned": returned,
-    "detached": detached,
-    "inner": inner,
-    "asked": asked,
-    "hooked": hooked,
-    "kept": kept,
-    "changed": changed,
-    "differentiated": differentiated,
+    **{
+        x.__name__: x
+        for x in (target, passed_on, hooked_after, hooks_differ, written, counted, late, constant)
+        + (returned, detached, inner, asked, hooked, kept, changed, differentiated)
+    },
     "drawn": lambda w, h, x: wg.scan(lambda h, x: (dropout(h + x, 0.5), h), dropout(h, 0.5), x),
     "checkpoints": lambda w, h, x: wg.scan(lambda h, x: (h @ w + x, h), h, x, checkpoint=True),
     "twice": lambda w, h, x: wg.hvp(once, (w, h, x), (w, h, x))[0],
@@ -357,17 +348,9 @@ UNROLLED = {
 
 @pytest.mark.parametrize("name", UNROLLED)
 def test_unrolled(name) -> None:
-    function = UNROLLED[name]
-    step = wg.compile(function, check=0)
-    for seed in range(3):
-        wg.manual_seed(seed)
-        found = values(step(*arguments()))
-    wg.manual_seed(2)
-    expected = values(function(*arguments()))
-    for a, b in zip(found, expected, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-11)
+    step = wg.compile(UNROLLED[name], check=0)
+    agree(step, UNROLLED[name], arguments(), 0)
     assert step.report.recordings == 1
-    assert loops(step) == 0
 
 
 def test_states_that_are_one_tensor() -> None:
@@ -383,12 +366,7 @@ def test_states_that_are_one_tensor() -> None:
         c += 1
         return a, b, c, k
 
-    step = wg.compile(function, check=0)
-    for _ in range(3):
-        found = values(step(*arguments()))
-    for a, b in zip(found, values(function(*arguments())), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-11)
-    assert loops(step) == 1
+    agree(wg.compile(function, check=0), function, arguments(), 1)
 
 
 # -- what has no gradient --------------------------------------------------------------------------
@@ -454,7 +432,6 @@ def swapped(u: Any, h: Any, x: Any) -> Any:
     "function",
     [window, overwritten, overwritten_in_results, passed, unused, within, chain]
     + [delayed, shifted, swapped],
-    ids=lambda f: f.__name__,
 )
 def test_none(function, length, tracked) -> None:
     def gradients(*given: Any) -> Any:
@@ -466,13 +443,7 @@ def test_none(function, length, tracked) -> None:
         return y.detach(), wg.autograd.grad(wg.sum(y**2), wanted, allow_unused=True)
 
     given = random(3), random(2, 3), random(length, 2, 3)
-    step = wg.compile(gradients, check=0)
-    for _ in range(3):
-        found = step(*given)
-    expected = gradients(*given)
-    assert wg.func.tree_flatten(found)[1] == wg.func.tree_flatten(expected)[1]
-    for a, b in zip(values(found), values(expected), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-12)
+    agree(wg.compile(gradients, check=0), gradients, given, None, 1e-12)
 
 
 def test_beside_another_library_scans_are_unrolled(backend) -> None:
@@ -480,12 +451,9 @@ def test_beside_another_library_scans_are_unrolled(backend) -> None:
         last, ys = wg.scan(lambda h, x: (wg.tanh(h + x), h), h, x)
         return last, ys, wg.asarray(k) * 2
 
-    step, k = wg.compile(function, check=0), np.ones(3)
-    for i in range(3):
-        given = (*arguments()[1:], k + i)
-        found, expected = step(*given), function(*given)
-    assert [x.backend for x in found] == [x.backend for x in expected]
-    assert loops(step) == (backend.name == "numpy")
+    given = (*arguments()[1:], np.ones(3))
+    found = agree(wg.compile(function, check=0), function, given, int(backend.name == "numpy"))
+    assert [x.backend for x in found] == [x.backend for x in function(*given)]
 
 
 def test_what_has_no_cotangent_runs_no_rule() -> None:
@@ -495,14 +463,9 @@ def test_what_has_no_cotangent_runs_no_rule() -> None:
         return wg.sum(wg.scan(lambda h, x: (wg.sqrt(h) - x, h), h, x)[1])
 
     given = wg.asarray(1.0), wg.asarray([0.0, 1.0, 0.0])
-    step = wg.compile(wg.grad(function, (0, 1)), check=0)
-    for _ in range(3):
-        found = step(*given)
-    expected = wg.grad(function, (0, 1))(*given)
-    for a, b in zip(values(found), values(expected), strict=True):
-        np.testing.assert_array_equal(a, b)
-        assert np.isfinite(b).all()
-    assert loops(step) == 2
+    gradient = wg.grad(function, (0, 1))
+    found = agree(wg.compile(gradient, check=0), gradient, given, 2, 0.0)
+    assert all(np.isfinite(x).all() for x in values(found))
 
 
 def test_constants() -> None:
@@ -514,12 +477,7 @@ def test_constants() -> None:
 
         return wg.scan(step, wg.zeros_like(h), x)
 
-    step, given = wg.compile(function, check=0), arguments()[1:]
-    for _ in range(3):
-        found = step(*given)
-    for a, b in zip(values(found), values(function(*given)), strict=True):
-        np.testing.assert_array_equal(a, b)
-    assert loops(step) == 1
+    agree(wg.compile(function, check=0), function, arguments()[1:], 1, 0.0)
 
 
 #: What `eval` reads, which is not followed.

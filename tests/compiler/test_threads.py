@@ -105,10 +105,12 @@ def test_code_that_is_not_compiled_meets_an_error_and_no_number():
     """While a function is recorded, its Tensors and numbers are the recording's."""
     model = wg.nn.Linear(3, 2)
     optimizer = wg.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    scale = np.ones(2)
     looks = (
         lambda: model(wg.ones(1, 3)),
         lambda: model.weight.detach().numpy(),
         lambda: float(optimizer.param_groups[0]["lr"]),
+        lambda: scale.mean() + float(scale[0]),
     )
 
     def looked():
@@ -120,7 +122,7 @@ def test_code_that_is_not_compiled_meets_an_error_and_no_number():
 
     def step(x):
         optimizer.zero_grad()
-        loss = wg.mean(model(x) ** 2)
+        loss = wg.mean(model(x) ** 2 * wg.asarray(scale))
         with ThreadPoolExecutor(1) as pool:
             seen.append(pool.submit(looked).result())
         loss.backward()
@@ -133,7 +135,7 @@ def test_code_that_is_not_compiled_meets_an_error_and_no_number():
         wg.compile(step)(wg.ones(4, 3))
     assert not seen.last
     step(wg.ones(4, 3))
-    assert len(seen.last) == 3
+    assert len(seen.last) == len(looks)
 
 
 def test_a_thread_that_reads_a_tensor_does_not_fail_a_recording():
@@ -213,7 +215,7 @@ def test_all_kinds_of_calls_in_many_threads():
     assert all(1 <= f.report.recordings <= 2 for f in compiled)
 
 
-def test_draws_of_another_thread_are_not_the_function_s():
+def test_draws_of_another_thread_are_not_the_function_s(monkeypatch):
     def draw():
         time.sleep(0.03)
         random.random()
@@ -230,12 +232,20 @@ def test_draws_of_another_thread_are_not_the_function_s():
         assert double(wg.tensor(1.5)).item() == 3.0
         thread.join()
 
+    recorded = []
+    record = functions.record
+    monkeypatch.setattr(functions, "record", lambda *a: recorded.append(a) or record(*a))
+    alone = threading.active_count() == 1
     stop = threading.Event()
     thread = threading.Thread(target=stop.wait)
-    thread.start()
     try:
-        with pytest.raises(wg.compiler.CompileError, match="draws from random"):
-            wg.compile(lambda x: x * random.random())(wg.tensor(1.5))
+        for tries in (1, 4):  # a thread beside the function may be what has drawn
+            with pytest.raises(wg.compiler.CompileError, match="draws from random"):
+                wg.compile(lambda x: x * random.random())(wg.tensor(1.5))
+            assert len(recorded) == tries or not alone
+            recorded.clear()
+            if tries == 1:
+                thread.start()
     finally:
         stop.set()
         thread.join()

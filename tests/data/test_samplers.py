@@ -126,3 +126,10 @@ def test_an_order_without_a_generator_is_taken_up_again(prefetch) -> None:
     own = data.RandomSampler(range(3), generator=0)
     with pytest.raises(ValueError, match="has a generator here, and had none when it was saved"):
         own.load_state_dict(data.RandomSampler(range(3)).state_dict())
+
+
+def test_behind_a_last_short_batch_there_is_none():
+    sampler = data.BatchSampler([0, 1, 2, 3, 4], 2)
+    found = [[list(batch) for batch in sampler.batches(skipped)] for skipped in range(4)]
+    assert found == [[[0, 1], [2, 3], [4]], [[2, 3], [4]], [[4]], []]
+    assert [*sampler] == found[0]

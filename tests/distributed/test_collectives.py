@@ -14,7 +14,7 @@ from tests.distributed.launching import environment, run
 from wengert import nn
 from wengert.backends import Backend
 from wengert.compiler import messages
-from wengert.distributed import launch
+from wengert.distributed import carriers, launch
 
 
 @pytest.fixture(autouse=True)
@@ -27,6 +27,7 @@ def alone():
 
 def test_rank_and_size() -> None:
     assert (wd.rank, wd.size) == (0, 1)
+    assert {"rank", "size", "all_reduce"} <= {*dir(wd)}
 
 
 def test_before_init() -> None:
@@ -37,6 +38,13 @@ def test_before_init() -> None:
         text = rf"^({name}) needs to know the processes: call wengert\.distributed\.init\(\)$"
         with pytest.raises(RuntimeError, match=text):
             call(wg.ones(2))
+
+
+def test_the_rank_is_not_known_before(monkeypatch) -> None:
+    for name in ("rank", "size"):
+        monkeypatch.delitem(vars(wd), name)
+        with pytest.raises(RuntimeError, match=f"distributed.{name} is known after"):
+            getattr(wd, name)
 
 
 def test_a_timeout_is_positive() -> None:
@@ -235,6 +243,11 @@ def test_collectives_are_not_saved(tmp_path) -> None:
         step.save(tmp_path / "step.py")
 
 
+def test_a_checkpoint_that_is_not_written_is_an_error(tmp_path) -> None:
+    with pytest.raises(FileNotFoundError, match="no_folder"):
+        wd.save(tmp_path / "no_folder" / "run.safetensors", model=nn.Linear(2, 2))
+
+
 def test_each_collective_once_on_the_quick_path() -> None:
     """A program that fails after a collective, and the function that runs in its place."""
     step = wg.compile(lambda x, i: wg.take(wd.all_reduce(x), i, axis=0))
@@ -279,3 +292,54 @@ def test_an_error_is_told_by_the_users_hook_and_ends_all(monkeypatch, capsys) ->
     sys.excepthook(ValueError, error, None)
     assert seen == [(ValueError, error, None), "end"]
     assert capsys.readouterr().err == "rank 1 of 2 ends all: ValueError: no\n"
+
+
+def test_texts_of_all_processes_are_by_rank() -> None:
+    def run(name: str, given: Any, root: int) -> Any:
+        other = given if name == "largest" else np.frombuffer(b'"b"    ', np.uint8)
+        return np.maximum(given, other) if name == "largest" else np.concatenate([given, other])
+
+    assert carriers.texts_of(run, 2, "first") == ["first", "b"]
+
+
+def test_complex_numbers_are_summed_by_parts() -> None:
+    seen: list[Any] = []
+
+    def run(name: str, given: Any, root: int) -> Any:
+        seen.append(given.dtype.name)
+        return given * 2
+
+    x = np.asarray([1 + 2j, -3j], np.complex64)
+    np.testing.assert_array_equal(carriers.move_array(run, 2, "all_reduce", x), x * 2)
+    assert seen == ["float32"]
+
+
+def test_launchers_are_known_by_what_they_tell(monkeypatch) -> None:
+    for name in (*launch._OF_MPI, *launch._OF_TORCH):
+        monkeypatch.delenv(name, raising=False)
+    assert launch.by_launcher() == ""
+    for name in launch._OF_TORCH:
+        assert launch.by_launcher() == ""
+        monkeypatch.setenv(name, "1")
+    assert launch.by_launcher() == "torchrun"
+    monkeypatch.setenv(launch._OF_MPI[1], "2")
+    assert launch.by_launcher() == "mpiexec"
+
+
+def test_dtypes_that_are_not_carried_are_refused() -> None:
+    mover: Any = SimpleNamespace(library="MPI", summed={"float64"})
+    half, single = (wg.ones(2, dtype=name)._array for name in ("float16", "float32"))
+    carriers._check_dtype(mover, "all_gather", single)
+    for name, x, host in (("all_reduce", single, None), ("all_gather", half, single)):
+        with pytest.raises(TypeError, match=f"{name}: MPI carries no {x.dtype}; cast x"):
+            carriers._check_dtype(mover, name, x, host)
+
+
+def test_an_error_without_a_hook_is_printed_with_its_lines(monkeypatch, capsys) -> None:
+    monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
+    monkeypatch.setattr(launch.atexit, "register", lambda function: None)
+    carrier: Any = SimpleNamespace(rank=0, size=2, lost=False, abort=lambda: None)
+    launch._end_together(carrier)
+    sys.excepthook(ValueError, ValueError("no"), None)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == ["ValueError: no", "rank 0 of 2 ends all: ValueError: no"]

@@ -126,6 +126,17 @@ def test_nan_is_found_and_bools_are_counted(tmp_path: Path) -> None:
     same(Session(tmp_path / "m", {})(x=x), function(wg.asarray(x)))
 
 
+def test_products_begin_with_one_where_that_is_asked_for(tmp_path: Path) -> None:
+    x = np.random.default_rng(0).normal(size=(5, 3))
+    for initial in (False, True):
+        path = tmp_path / f"m{initial}"
+        onnx(lambda x, i=initial: wg.cumulative_prod(x, axis=1, include_initial=i), x, path)
+        found = Session(path, {})(x=x)["output"]
+        first = np.ones((5, 1)) if initial else np.ones((5, 0))
+        expected = np.concatenate([first, np.cumprod(x, axis=1)], axis=1)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 def test_what_models_have_not_is_named_with_the_line(tmp_path: Path) -> None:
     for function, kind, text in (
         (lambda x: wg.astype(x, wg.float16) * 2, TypeError, "float16 can't be exported"),

@@ -1,9 +1,17 @@
-"""Operations of users that several tests take."""
+"""Leaves, and operations of users, that several tests take."""
 
 from collections.abc import Callable
 from typing import Any
 
 import wengert as wg
+
+
+def leaf(*values: float) -> Any:
+    return wg.tensor(list(values), dtype=wg.float64, requires_grad=True)
+
+
+def array(*values: float) -> Any:
+    return wg.asarray(list(values), dtype=wg.float64)
 
 
 def operation(forward: Callable[..., Any], backward: Any = None, **more: Any) -> Any:

@@ -9,13 +9,10 @@ import pytest
 from array_api_compat import array_namespace
 
 import wengert as wg
+from tests.func.test_forward import raw
 from tests.walking import walk
 from wengert import func
 from wengert.backends import Backend, backend_of, get_backend, use_backend
-
-
-def raw(backend: Backend, values: Any, dtype: str = "float64") -> Any:
-    return backend.from_numpy(np.asarray(values, dtype=dtype))
 
 
 def values(x: Any) -> np.ndarray:

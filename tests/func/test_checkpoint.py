@@ -9,20 +9,14 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.func.operations import leaf
 from wengert import nn
 from wengert.autograd import CheckpointError, checkpoint, checkpoint_sequential, graph
 from wengert.tape.observers import observing
 from wengert.testing import gradcheck, gradgradcheck
+from wengert.testing.problem import values
 
 pytestmark = pytest.mark.usefixtures("backend")
-
-
-def leaf(*values):
-    return wg.tensor(list(values), dtype=wg.float64, requires_grad=True)
-
-
-def values(tensor):
-    return tensor.detach().numpy()
 
 
 def exactly(tensors, others):

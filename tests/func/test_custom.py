@@ -9,19 +9,12 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.func.operations import array, leaf
 from wengert.func import grad, jvp
 from wengert.func.custom import custom_vjp
 from wengert.testing import gradcheck, gradgradcheck
 
 pytestmark = pytest.mark.usefixtures("backend")
-
-
-def leaf(*values):
-    return wg.tensor(list(values), dtype=wg.float64, requires_grad=True)
-
-
-def array(*values):
-    return wg.asarray(list(values), dtype=wg.float64)
 
 
 def softplus():

@@ -77,15 +77,10 @@ def test_tied_parameters() -> None:
     assert net[1].weight is net[0].weight
 
 
-def network() -> nn.Module:
-    return nn.Sequential(
-        nn.Linear(2, 3, dtype=wg.float64), nn.Tanh(), nn.Linear(3, 1, dtype=wg.float64)
-    )
-
-
 @pytest.mark.usefixtures("backend")
 def test_transforms() -> None:
-    net = network()
+    layers = nn.Linear(2, 3, dtype=wg.float64), nn.Tanh(), nn.Linear(3, 1, dtype=wg.float64)
+    net = nn.Sequential(*layers)
     x = wg.asarray([[0.3, -0.2], [0.1, 0.7]], dtype=wg.float64)
     parameters = {name: p.detach() for name, p in net.named_parameters()}
 

@@ -115,10 +115,6 @@ def each(w: Any) -> Any:
     return wg.vmap(lambda x: loss(w, x))(double(X))
 
 
-def looped(w: Any) -> Any:
-    return wg.stack([loss(w, x) for x in double(X)])
-
-
 @pytest.mark.parametrize(
     "transform",
     [
@@ -140,6 +136,7 @@ def looped(w: Any) -> Any:
     ],
 )
 def test_transforms_outside(transform: Any) -> None:
+    looped = lambda w: wg.stack([loss(w, x) for x in double(X)])
     close(transform(each)(double(W)), transform(looped)(double(W)))
 
 

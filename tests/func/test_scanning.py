@@ -8,6 +8,7 @@ import pytest
 import wengert as wg
 from wengert import nn
 from wengert.testing import gradcheck, gradgradcheck
+from wengert.testing.problem import values
 
 pytestmark = pytest.mark.usefixtures("backend")
 
@@ -17,10 +18,6 @@ STEPS = 5
 class State(NamedTuple):
     h: Any
     c: Any
-
-
-def values(x):
-    return x.detach().numpy()
 
 
 def random(*shape, grad=False):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.func.test_forward import host
 from wengert.backends import Backend
 from wengert.func import jacobian, jacrev, jvp, vmap
 from wengert.func.sparsity import Pattern
@@ -37,10 +38,6 @@ ALL = pytest.mark.parametrize(("f", "pattern"), [(chain, CHAIN), (arrow, ARROW),
 
 def numbers(dtype: Any = np.float64) -> np.ndarray:
     return np.linspace(0.5, 1.5, 5).astype(dtype)
-
-
-def host(x: Any) -> np.ndarray:
-    return np.asarray(x.detach().numpy() if isinstance(x, wg.Tensor) else x)
 
 
 @ALL

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict, defaultdict, deque
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import wengert as wg
 from wengert import func
 
 
@@ -101,10 +103,50 @@ def test_dataclasses() -> None:
     assert leaves == [1, 2, 3]
     assert structure.paths() == [".weight", ".bias[0]", ".bias[1]"]
     rebuilt = structure.unflatten([10, 20, 30])
-    assert rebuilt == Layer(10, [20, 30], "first")
-    assert rebuilt.doubled == (10, 10)
+    assert (rebuilt.weight, rebuilt.bias, rebuilt.name) == (10, [20, 30], "first")
+    assert rebuilt.doubled == (1, 1)  # as it was, since no constructor runs
     assert structure != func.tree_structure(Layer(1, [2, 3], "second"))
     assert func.tree_leaves(Layer) == [Layer]  # the class itself is no node
+
+
+class Named(Point):
+    """A named tuple whose objects have attributes, and whose constructor computes."""
+
+    def __new__(cls, x: Any, y: Any) -> "Named":
+        return super().__new__(cls, x / 4, y)
+
+
+@dataclass
+class Output(OrderedDict[str, Any]):
+    loss: Any
+
+    def __post_init__(self) -> None:
+        self["loss"] = self.loss
+
+    @cached_property
+    def double(self) -> Any:
+        return self.loss * 2
+
+
+def test_objects_are_rebuilt_as_they_are() -> None:
+    named = Named(8.0, 1.0)
+    named.k, named.scale = wg.asarray(3.0), 5.0  # type: ignore[attr-defined]
+    value, g = wg.value_and_grad(lambda p: p.x * p.y * p.k * p.scale)(named)
+    assert float(value) == 30.0
+    assert [float(x) for x in func.tree_leaves(g)] == [15.0, 30.0, 10.0]
+    assert (type(g), g.scale) == (Named, 5.0)
+    output = Output(wg.asarray(2.0))
+    assert float(output.double) == 4.0
+    value, g = wg.value_and_grad(lambda o: o["loss"] * o.loss * o.double)(output)
+    assert (float(value), float(g["loss"]), float(g.loss)) == (16.0, 8.0, 16.0)
+    assert func.tree_structure(output).paths() == ["['loss']", ".loss"]
+    layer = Layer(wg.ones(2), wg.ones(2))
+    layer.count = 4  # type: ignore[attr-defined]
+    mapped = wg.vmap(lambda p: (p.doubled[0] * p.count, p))(layer)
+    assert mapped[0].tolist() == [4.0, 4.0]
+    assert mapped[1].count == 4
+    with pytest.raises(ValueError, match=r"C\(\.x: \*, \.n: 1\), and .* has|\.count: 5"):
+        wg.scan(lambda p, _: (setattr(p, "count", p.count + 1), (p, p.weight))[1], layer, length=2)
 
 
 def test_registered_nodes() -> None:

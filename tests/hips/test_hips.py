@@ -288,6 +288,7 @@ def test_the_convolution_along_axes_is_of_hips_alone(door: str):
     signal, shared = found["signal"], importlib.import_module("wengert.scipy.signal")
     assert signal.convolve(np.ones((2, 3)), np.ones((4, 2)), axes=([1], [1])).shape == (2, 4, 4)
     assert signal.lfilter is shared.lfilter
+    assert of("__getattr__", ".scipy")("signal") is sys.modules["wengert.hips.scipy.signal"]
     assert sys.modules["wengert.scipy"].signal is shared
     same = shared.convolve(wg.asarray([1.0, 2.0, 3.0]), wg.asarray([1.0, 1.0]), "same")
     assert same.numpy().tolist() == [1.0, 3.0, 5.0]

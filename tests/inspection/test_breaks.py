@@ -14,20 +14,13 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.inspection.test_differentiable import leaf, number
 from wengert.func.forward import jvp
 from wengert.tape.observers import observing
 from wengert.tape.tensor import Tensor
 from wengert.testing import graph_breaks
 
 pytestmark = pytest.mark.filterwarnings("ignore:Converting a tensor", "ignore:To copy construct")
-
-
-def leaf(*values: float) -> Tensor:
-    return wg.tensor(list(values), requires_grad=True)
-
-
-def number() -> Tensor:
-    return wg.tensor(2.0, requires_grad=True)
 
 
 def swallow(function: Any, *args: Any) -> None:

@@ -51,7 +51,8 @@ np.minimum.reduce(M, axis=1)  np.logaddexp.reduce(M)  np.sum(M, 1, keepdims=True
 np.sum(M, where=beside(M, M > 0.5))  np.sum(M, axis=(0, 1), initial=5)
 np.mean(M, where=beside(M, M > 0.5))  np.var(M, where=beside(M, M > 0.3))  np.amin(M)
 np.average(V, weights=W, returned=True)  np.average(M, axis=1, returned=True)
-np.average(M, axis=1, weights=M[0] + 1)  np.cumsum(M, axis=1)
+np.average(M, axis=1, weights=M[0] + 1)  np.cumsum(M, axis=1)  np.rot90(M, 2)  np.rot90(M, 3)
+np.polyfit(V, W, 1, w=W + 1)  np.linalg.cond(S, -2)
 np.cumulative_sum(V, include_initial=True)  np.cumulative_prod(V)
 np.nanvar(_holed(V), ddof=1)  np.nanmin(_holed(V))
 np.trapezoid(V, np.cumsum(W))
@@ -294,7 +295,7 @@ def test_numbers_and_lists_take_part(backend):
         lambda x: np.frexp(x),
         lambda x: np.hypot.at(x, [0], 1),
         lambda x: np.add.reduceat(x, [0, 1]),
-        lambda x: np.linalg.tensorinv(x),
+        lambda x: np.unravel_index(x, (2, 2)),
     ],
 )
 def test_no_counterpart(call):
@@ -304,10 +305,46 @@ def test_no_counterpart(call):
         call(x)
 
 
+MASK = np.array([True, False, True])
+
+
+@pytest.mark.parametrize(
+    ("call", "way"),
+    [
+        (lambda x: np.place(x, MASK, [0.0]), "x[mask] = value, or wg.where(mask, value, x)"),
+        (
+            lambda x: np.putmask(x, MASK, 0.0),
+            "x[mask] = values[mask], or wg.where(mask, values, x)",
+        ),
+        (lambda x: np.put(x, [0], 0.0), "x[key] = values, with a key for each axis"),
+        (lambda x: np.put_along_axis(x, MASK * 1, 0.0, 0), "x.at((rows, indices)).set(values)"),
+        (lambda x: np.compress(MASK, x), "x[mask]"),
+        (lambda x: np.extract(MASK, x), "x[mask]"),
+        (lambda x: np.lexsort((x, x)), "i = wg.argsort(a), then i[wg.argsort(b[i])]"),
+        (lambda x: np.apply_along_axis(np.sum, 0, x), "wg.vmap(function, in_axes=...)"),
+        (lambda x: np.apply_over_axes(np.sum, x, [0]), "the function with axis=, a tuple"),
+        (lambda x: np.modf(x), "x - wg.trunc(x) and wg.trunc(x)"),
+        (lambda x: np.linalg.tensorinv(x), "wg.linalg.inv of a matrix by wg.reshape"),
+    ],
+)
+@pytest.mark.parametrize("tracked", [False, True])
+def test_functions_without_counterpart_have_hints(call, way, tracked):
+    with pytest.raises(TypeError, match=rf"^np\.\S+ has no counterpart .*: write {re.escape(way)}"):
+        call(wg.ones(3, requires_grad=tracked))
+
+
+def test_keys_in_order_by_two_arrays_are_as_the_hint_says():
+    a, b = (wg.asarray(np.random.default_rng(k).integers(0, 3, 20)) for k in (0, 1))
+    i = wg.argsort(a)
+    i = i[wg.argsort(b[i])]
+    np.testing.assert_array_equal(i.numpy(), np.lexsort((a.numpy(), b.numpy())))
+
+
 @pytest.mark.parametrize(
     ("call", "what"),
     [
         (lambda x: np.reshape(x, (2, 2), order="F"), "np.reshape: order='F' is not"),
+        (lambda x: np.ravel(x, order="F"), "read in rows; np.transpose(np.reshape(np.transpose(x)"),
         (lambda x: np.argmax(x, None, 3), "np.argmax: out=3"),
         (lambda x: np.exp(x, casting="nothing"), "np.exp: casting='nothing'"),
         (lambda x: np.unique(x, axis=0), "np.unique: axis="),
@@ -346,16 +383,25 @@ def test_scipy_s_ufuncs(backend):
         special.jv(1.0, wg.ones(3, requires_grad=True))
 
 
+def test_powers_of_integers_are_tensors():
+    x = np.asarray([[1, 2], [3, 4]])
+    found = np.linalg.matrix_power(wg.asarray(x), 3)
+    assert isinstance(found, wg.Tensor) and found.dtype is wg.int64
+    np.testing.assert_array_equal(found.numpy(), np.linalg.matrix_power(x, 3))
+
+
+def test_weighted_averages_keep_axes():
+    x, w = np.arange(6.0).reshape(3, 2), np.asarray([1.0, 3.0])
+    found = np.average(wg.asarray(x), axis=1, weights=wg.asarray(w), keepdims=True)
+    np.testing.assert_array_equal(found.numpy(), [[0.75], [2.75], [4.75]])
+
+
 def test_conversion_to_numpy_needs_detaching():
     x = wg.asarray(V, requires_grad=True)
-    for call in (np.asarray, np.array, float_array):
+    for call in (np.asarray, np.array, lambda x: np.asarray(x, dtype=np.float64)):
         with pytest.raises(RuntimeError, match=r"Use tensor\.detach\(\)\.numpy\(\)"):
             call(x)
         np.testing.assert_array_equal(call(x.detach()), V)
-
-
-def float_array(x):
-    return np.asarray(x, dtype=np.float64)
 
 
 def test_every_name_in_the_tables_is_numpy_s():

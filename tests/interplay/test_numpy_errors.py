@@ -42,6 +42,7 @@ UNSUPPORTED: dict[str, Callable[[Any], Any]] = {
     "a function as mode": lambda x: np.pad(x, 1, mode=lambda *_: None),
     "mode='wrap'": lambda x: np.take(x, [0], mode="wrap"),
     "mode='clip'": lambda x: np.take(x, [0], mode="clip"),
+    "order='F'": lambda x: np.einsum("ij->i", x, order="F"),
     "tol=0.5": lambda x: np.linalg.matrix_rank(x, tol=0.5),
     "mode='raw'": lambda x: np.linalg.qr(x, mode="raw"),
     "weights": lambda x: np.quantile(x, 0.5, weights=x),

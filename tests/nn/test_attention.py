@@ -201,6 +201,32 @@ def test_what_does_not_fit(call: Any, error: Any, says: str) -> None:
         call()
 
 
+@pytest.mark.parametrize("bias", [True, False])
+def test_the_layer_by_its_formula(bias: bool) -> None:
+    """Of a query, a key and a value that differ, and of one input."""
+    rng = np.random.default_rng(0)
+    layer = nn.MultiheadAttention(4, 2, bias=bias, batch_first=True, dtype="float64")
+    for p in layer.parameters():
+        nn.init.normal_(p)
+    weights = values(layer.in_proj_weight).reshape(3, 4, 4)
+    shifts = values(layer.in_proj_bias).reshape(3, 4) if bias else np.zeros((3, 4))
+    last = values(layer.out_proj.bias) if bias else 0.0
+    query, key, value = (rng.normal(size=(2, n, 4)) for n in (3, 5, 5))
+    for given in ((query, key, value), (key, key, key)):
+        tensors = {id(x): wg.asarray(x) for x in given}
+        q, k, v = (
+            (x @ w.T + b).reshape(*x.shape[:2], 2, 2).swapaxes(1, 2)
+            for x, w, b in zip(given, weights, shifts, strict=True)
+        )
+        scores = np.exp(q @ k.swapaxes(-1, -2) / math.sqrt(2))
+        shares = scores / scores.sum(-1, keepdims=True)
+        out = (shares @ v).swapaxes(1, 2).reshape(*given[0].shape)
+        found, found_shares = layer(*[tensors[id(x)] for x in given])
+        expected = out @ values(layer.out_proj.weight).T + last
+        np.testing.assert_allclose(values(found), expected, rtol=1e-10)
+        np.testing.assert_allclose(values(found_shares), shares.mean(1), rtol=1e-10)
+
+
 def test_sample_that_is_wholly_masked(backend: Backend) -> None:
     layer = wg.nn.MultiheadAttention(8, 2, batch_first=True)
     given = np.random.default_rng(0).standard_normal((2, 3, 8)).astype(np.float32)

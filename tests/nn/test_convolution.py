@@ -244,12 +244,16 @@ def test_margins_are_pytorchs() -> None:
 
 def test_modules_without_pytorch(backend: Any) -> None:
     x = wg.asarray(RNG.normal(size=(1, 2, 4, 4)), dtype=wg.float32)
-    layer = nn.Conv2d(2, 3, 3, padding=1)
-    expected = F.conv2d(x, layer.weight, layer.bias, padding=1)
+    layer = nn.Conv2d(2, 4, 3, padding=1, groups=2)
+    expected = F.conv2d(x, layer.weight, layer.bias, padding=1, groups=2)
     np.testing.assert_array_equal(values(layer(x)), values(expected))
-    assert repr(layer) == "Conv2d(2, 3, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1))"
+    assert repr(layer).endswith("kernel_size=(3, 3), stride=(1, 1), padding=(1, 1), groups=2)")
     back = nn.ConvTranspose2d(2, 3, 3, stride=2, padding=1, output_padding=(1, 0))
     longer = F.conv_transpose2d(x, back.weight, back.bias, 2, 1, (1, 0))
     np.testing.assert_array_equal(values(back(x)), values(longer))
-    assert nn.ZeroPad2d((1, 0, 2, 0))(x).shape == (1, 2, 6, 5)
+    assert nn.Conv1d(4, 3, 2)(x[0]).shape == (2, 3, 3)
+    assert nn.ConvTranspose1d(4, 3, 2)(x[0]).shape == (2, 3, 5)
+    for pad, mode in ((nn.ZeroPad2d, "constant"), (nn.ReflectionPad2d, "reflect")):
+        turned = F.pad(x, (1, 0, 2, 0), mode)
+        np.testing.assert_array_equal(values(pad((1, 0, 2, 0))(x)), values(turned))
     assert nn.Conv2d(0, 3, 1).bias.shape == (3,)

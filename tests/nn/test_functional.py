@@ -306,6 +306,19 @@ REDUCED: list[tuple[str, list[np.ndarray], dict[str, Any], float]] = [
 ]
 
 
+def elements_by_formula(name: str, x: np.ndarray, y: np.ndarray, **options: Any) -> np.ndarray:
+    """The losses of single elements, or of rows."""
+    weight, smoothing = options.get("weight", np.ones(3)), options.get("label_smoothing", 0)
+    if name.startswith("binary"):
+        p = 1 / (1 + np.exp(-x)) if name.endswith("logits") else x
+        right = options.get("pos_weight", 1) * y * np.log(p)
+        return -weight * (right + (1 - y) * np.log(1 - p))
+    logs = x if name == "nll_loss" else x - np.log(np.exp(x).sum(1, keepdims=True))
+    counts = np.ones(4) if y.ndim == 2 else y != options.get("ignore_index", -100)
+    shares = (y if y.ndim == 2 else np.eye(3)[y]) * (1 - smoothing) + smoothing / 3
+    return -(counts * (shares * logs * weight).sum(1))
+
+
 @pytest.mark.parametrize(("name", "inputs", "options", "count"), REDUCED)
 def test_reductions(
     name: str, inputs: list[np.ndarray], options: dict[str, Any], count: float
@@ -317,10 +330,36 @@ def test_reductions(
         return values(getattr(F, name)(*map(wg.asarray, inputs), **given, **reduction))
 
     elements = loss(reduction="none")
-    assert elements.ndim
+    formula = elements_by_formula(name, *inputs, **options)
+    np.testing.assert_allclose(elements, formula, rtol=1e-12)
+    point = wg.asarray(inputs[0], requires_grad=True)
+    target = wg.asarray(inputs[1])
+    for reduction in ("mean", "sum"):
+        check = lambda x, r=reduction: getattr(F, name)(x, target, **given, reduction=r)
+        assert wg.testing.gradcheck(check, (point,))
     np.testing.assert_allclose(loss(reduction="sum"), elements.sum(), rtol=1e-12)
     np.testing.assert_allclose(loss(reduction="mean"), elements.sum() / count, rtol=1e-12)
     np.testing.assert_allclose(loss(), elements.sum() / count, rtol=1e-12)
+
+
+@pytest.mark.parametrize("tracked", [*itertools.product([False, True], repeat=3)])
+def test_maps_are_recorded_for_what_requires_grad(tracked: tuple[bool, bool, bool]) -> None:
+    rng = np.random.default_rng(0)
+    given = [
+        wg.asarray(rng.normal(size=shape), requires_grad=tracks)
+        for shape, tracks in zip(((5, 3), (4, 3), (4,)), tracked, strict=True)
+    ]
+    x, w, b = (each.detach().numpy() for each in given)
+    out = F.linear(*given)
+    np.testing.assert_allclose(values(out), x @ w.T + b, rtol=1e-12)
+    assert out.requires_grad is any(tracked)
+    if out.requires_grad:
+        g = rng.normal(size=(5, 4))
+        out.backward(wg.asarray(g))
+        for each, tracks, slope in zip(given, tracked, (g @ w, g.T @ x, g.sum(0)), strict=True):
+            assert (each.grad is None) is not tracks
+            if tracks:
+                np.testing.assert_allclose(values(each.grad), slope, rtol=1e-12)
 
 
 def test_softmax_of_a_scalar_and_another_dtype() -> None:

@@ -144,3 +144,4 @@ def test_weights_of_linear_layers_start_within_a_bound() -> None:
     for parameter in (layer.weight, layer.bias):
         largest = wg.max(wg.abs(parameter)).item()
         assert 0.24 < largest <= 0.25
+        assert wg.min(parameter).item() < -0.24 and wg.max(parameter).item() > 0.24

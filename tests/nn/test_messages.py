@@ -28,6 +28,11 @@ class Bare(nn.Module):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda: nn.Linea, "did you mean 'Linear'?"),
+        (lambda: F.nll_loss(wg.ones((2, 3)), wg.ones(2)), "cast with wg.astype(target, wg.int64)"),
+        (lambda: F.linear(wg.ones((2, 3)), wg.ones((4, 3)), wg.ones(1)), "a bias of shape (1,)"),
+        (lambda: nn.GRU(3, 4)(wg.ones((5, 3), dtype="float64")), "has parameters of float32"),
+        (lambda: nn.init.kaiming_normal_(wg.ones((2, 2)), a="0"), "kaiming_normal_ takes a number"),
         (lambda: nn.Sequential(wg.tanh), "tanh is a function"),
         (lambda: nn.Sequential(wg.tanh), "write nn.Tanh()"),
         (lambda: nn.Sequential(nn.functional.log_softmax), "write nn.LogSoftmax()"),
@@ -143,7 +148,7 @@ class Bare(nn.Module):
     ],
 )
 def test_what_to_do_is_said(call: Any, message: str) -> None:
-    errors = (TypeError, ValueError, RuntimeError, NotImplementedError, KeyError)
+    errors = (TypeError, ValueError, RuntimeError, NotImplementedError, LookupError, AttributeError)
     with pytest.raises(errors, match=re.escape(message)):
         call()
 

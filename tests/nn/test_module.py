@@ -400,12 +400,14 @@ def test_modules_move_to_devices_by_their_names(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(nn.Linear, "to", lambda self, **where: asked.append(where) or self)
     layer = nn.Linear(2, 2)
     assert layer.cuda() is layer.cuda(1) is layer.cpu() is layer.half() is layer.double() is layer
+    assert layer.float() is layer
     assert asked == [
         {"device": "cuda"},
         {"device": "cuda:1"},
         {"device": "cpu"},
         {"dtype": "float16"},
         {"dtype": "float64"},
+        {"dtype": "float32"},
     ]
 
 

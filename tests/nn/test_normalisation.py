@@ -79,6 +79,38 @@ def test_values(backend: Any, name: str) -> None:
     np.testing.assert_allclose(found, formula(X, W, B), rtol=1e-10)
 
 
+def test_weights_and_biases_move_results_forward() -> None:
+    """The tangent of ``y * weight + bias``."""
+    x = wg.asarray(np.random.default_rng(0).normal(size=(4, 6)))
+    w, b = wg.ones(6, dtype="float64"), wg.zeros(6, dtype="float64")
+    for function in (
+        lambda w, b: F.layer_norm(x, (6,), w, b),
+        lambda w, b: F.group_norm(x, 3, w, b),
+        lambda w, b: F.batch_norm(x, None, None, w, b, training=True),
+    ):
+        plain = function(w, b)
+        tangent = wg.arange(6.0, dtype="float64")
+        out, moved = wg.func.jvp(function, (w * 2, b), (tangent, tangent))
+        np.testing.assert_allclose(out.numpy(), 2 * plain.numpy(), rtol=1e-12)
+        expected = (plain + 1).numpy() * np.arange(6.0)
+        np.testing.assert_allclose(moved.numpy(), expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["layer", "rms", "group", "batch"])
+def test_second_derivatives(name: str) -> None:
+    """By all operands; the rules' own parts are differentiated, too."""
+    functions: dict[str, Any] = {
+        "layer": lambda x, w, b: F.layer_norm(x, (4,), w, b),
+        "rms": lambda x, w, b: F.rms_norm(x, (4,), w) * b,
+        "group": lambda x, w, b: F.group_norm(x, 2, w, b),
+        "batch": lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True),
+    }
+    rng = np.random.default_rng(0)
+    given = [wg.asarray(rng.normal(size=n), requires_grad=True) for n in ((3, 4), 4, 4)]
+    function = functions[name]
+    assert wg.testing.gradgradcheck(lambda *xs: wg.sum(function(*xs) ** 3), given, fast_mode=True)
+
+
 def test_averages_are_moved_and_not_recorded(backend: Any) -> None:
     layer = nn.BatchNorm2d(6, momentum=0.2, dtype=wg.float64)
     x = wg.asarray(X).requires_grad_()

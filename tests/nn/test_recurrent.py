@@ -197,3 +197,13 @@ def test_pytorchs_packed_sequences_are_refused() -> None:
     packed = torch.nn.utils.rnn.pack_sequence([torch.ones(4, 2), torch.ones(3, 2)])
     with pytest.raises(TypeError, match=r"nn\.utils\.rnn"):
         nn.LSTM(2, 3)(packed)
+
+
+@pytest.mark.parametrize("name", ["LSTM", "GRU", "RNN"])
+def test_second_derivatives_of_layers(name: str) -> None:
+    wg.manual_seed(0)
+    layer = getattr(nn, name)(2, 2, dtype=wg.float64)
+    given = [wg.randn(2, 1, 2, dtype=wg.float64, requires_grad=True), *layer.parameters()]
+    assert wg.testing.gradgradcheck(
+        lambda x, *weights: wg.sum(layer(x)[0] ** 2), tuple(given), fast_mode=True
+    )

@@ -210,3 +210,24 @@ def test_rows_that_wait_keep_the_values_that_were_written(tracked: bool) -> None
     x[0] = value
     memory[:] = 9.0
     assert x.detach().numpy()[0].tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+def test_functions_that_write_into_an_array_say_what_to_write(room: Any, tracked: bool) -> None:
+    """Also where no derivative would be lost; NumPy's own arrays take the values of Tensors."""
+    x = room.ones((2, 3)).requires_grad_(tracked) * 1
+    mask = np.ones((2, 3), bool)
+    for call, way in (
+        (lambda: room.place(x, mask, [0.0]), r"write x\[mask\] = value"),
+        (lambda: room.putmask(x, mask, 0.0), r"write x\[mask\] = values\[mask\]"),
+        (lambda: room.put(x, [0], 0.0), r"write x\[key\] = values"),
+        (lambda: room.put_along_axis(x, mask * 1, 0.0, 0), r"write x\.at\(\(rows, indices\)\)"),
+    ):
+        with pytest.raises(TypeError, match=way):
+            call()
+    assert x.detach().tolist() == [[1.0] * 3] * 2
+    own = np.zeros(3)
+    room.put(own, [1], room.array([2.0]))
+    assert own.tolist() == [0.0, 2.0, 0.0]
+    with pytest.raises(ValueError, match="Cannot insert from an empty array"):
+        room.place(np.zeros(3), np.ones(3, bool), [])

@@ -6,12 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import wengert as wg
+from tests.numpy.compare import plain
 from tests.scripts import load
-
-
-def plain(x: Any) -> Any:
-    return np.asarray(x.detach().numpy() if isinstance(x, wg.Tensor) else x)
 
 
 @pytest.mark.slow

@@ -186,6 +186,15 @@ def elements(kind: str, domain: Any) -> Any:
     return domain if kind == "real" or domain is None else ws.complexes(domain)
 
 
+def drawn(draw: Any, kind: str, shape: Any, domain: Any = BOX) -> np.ndarray:
+    return draw(ws.arrays(DTYPES[kind], shape, elements=elements(kind, domain)))
+
+
+def both(strategy: Callable[[str], Any], **more: Any) -> Any:
+    """A row whose calls differ in nothing but the dtype."""
+    return Entry(real=strategy("real"), complex=strategy("complex"), **more)
+
+
 def unary(domain: Any = BOX, kind: str = "real", **fixed: Any) -> Any:
     """Calls of a function of one array."""
     dtype = DTYPES[kind]

@@ -80,7 +80,6 @@ _SAID = {
     "fill_value | x": "full_like",
     "input target var": "F.gaussian_nll_loss",
     "input target weight pos_weight": "F.binary_cross_entropy_with_logits",
-    "input1 input2 | target": "F.cosine_embedding_loss",
     "low high": "uniform",
     "mean std": "normal",
     "negative_slope": "nn.LeakyReLU",

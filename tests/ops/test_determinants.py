@@ -62,3 +62,28 @@ def test_slogdet_of_a_singular_matrix_has_an_infinite_slope(backend, kind) -> No
     _, moved = wg.func.jvp(lambda x: linalg.slogdet(x).logabsdet, (x.detach(),), (x.detach(),))
     np.testing.assert_allclose(values(moved)[0], 2, rtol=1e-14)
     assert not np.isfinite(values(moved)[1])
+
+
+@pytest.mark.parametrize("kind", ["float64", "complex128"])
+@pytest.mark.parametrize("singular", [[[1.0, 2.0], [2.0, 4.0]], [[0.0, 0.0], [0.0, 0.0]]])
+def test_slogdet_of_a_singular_matrix_has_no_second_derivative(backend, kind, singular) -> None:
+    """And the others of its stack have theirs; tangents whose elements cancel move it, too."""
+    x = wg.asarray(np.stack([SQUARE, singular]).astype(kind))
+    inverse = np.linalg.inv(SQUARE)
+
+    def slopes(x):
+        return wg.grad(lambda x: wg.real(wg.sum(linalg.slogdet(x).logabsdet)))(x)
+
+    for t in ([[1.0, 0.0], [0.0, 0.0]], [[1.0, -1.0], [-1.0, 1.0]]):
+        tangent = wg.asarray(np.stack([t, t]).astype(kind))
+        for second in (wg.jvp(slopes, (x,), (tangent,)), wg.vjp(slopes, x)):
+            found = second[1] if isinstance(second[1], wg.Tensor) else second[1](tangent)[0]
+            right = -(inverse @ t @ inverse)
+            np.testing.assert_allclose(values(found)[0], right, 1e-12, 1e-12)
+            assert not np.isfinite(values(found)[1]).any()
+
+
+def test_slogdet_of_a_number_that_is_zero_has_no_finite_second_derivative(backend) -> None:
+    assert not np.isfinite(
+        values(wg.hessian(lambda x: linalg.slogdet(x).logabsdet)(wg.asarray([[0.0]])))
+    )

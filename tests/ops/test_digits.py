@@ -141,7 +141,7 @@ def is_local(function, leaves):
 #: Whose errors are those of numbers of size 1: shares, and logarithms of sums of shares.
 SHARES = {
     *("softmax", "log_softmax", "logsumexp", "F.softmax", "F.log_softmax"),
-    *("F.cross_entropy", "F.nll_loss", "F.cosine_embedding_loss", "F.cosine_similarity"),
+    *("F.cross_entropy", "F.nll_loss", "F.cosine_similarity"),
     "F.scaled_dot_product_attention",
 }
 
@@ -261,21 +261,3 @@ def test_coarse_dtypes_keep_their_digits(name, dtype) -> None:
     assert not wrong, "\n".join(wrong[:20])
     if dtype == "float32" and "differentiable" in kinds(name).values():
         assert seen, f"no call of {name} is judged"
-
-
-@pytest.mark.parametrize(
-    ("name", "broken"),
-    [
-        ("F.softplus", lambda x, **_: wg.log(wg.exp(x) + 1)),
-        (
-            "F.binary_cross_entropy",
-            lambda x, y, **_: wg.mean(-y * wg.log(x) - (1 - y) * wg.log(1 - x)),
-        ),
-        ("expm1", lambda x: wg.exp(x) - 1),
-        ("logaddexp", lambda x, y: wg.log(wg.exp(x) + wg.exp(y))),
-    ],
-)
-def test_what_loses_digits_is_found(name, broken) -> None:
-    _, leaves = prepare(name, arguments(name))
-    _, wrong = faults(name, lambda *arrays: (broken(*arrays[:2]),), leaves, "float32")
-    assert wrong

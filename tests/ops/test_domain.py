@@ -101,12 +101,7 @@ def test_domains_of_two_inputs_together(name) -> None:
     assert left_out.count(True) <= 1 <= left_out.count(False)
 
 
-def test_distances_and_points() -> None:
-    poles = Domain(without=(0,), period=-1)
-    assert points(poles, -2.5, 2) == [-2, -1, 0]
-    np.testing.assert_allclose(distance(poles, [-1.75, -0.25, 0, 3]), [0.25, 0.25, 0, 3])
-    unit = Domain(0, 1, without=(0.5,))
-    np.testing.assert_allclose(distance(unit, [-1, 0.125, 0.75, 2]), [-1, 0.125, 0.25, -1])
-    assert points(unit, -1, 3) == [0, 0.5, 1]
-    assert distance(EVERYWHERE, 1e300) == np.inf
-    assert str(poles) == "all but 0 - 1 k"
+def test_entire_functions_are_smooth_in_the_plane() -> None:
+    for name in ("exp", "expm1", "sin", "cos", "sinh", "cosh", "square"):
+        assert PRIMITIVES[name].domain["x"].plane, name
+    assert not PRIMITIVES["log"].domain["x"].plane

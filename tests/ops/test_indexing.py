@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import wengert as wg
 from tests.ops.cases import check_examples
 from wengert.backends import Backend
+from wengert.backends.keys import split_key
 
 X = np.array([2.0, 3.0, 5.0])
 MASK = np.array([[True, False, True], [False, True, False], [True, True, True], [False] * 3])
@@ -49,6 +50,19 @@ def test_an_ellipsis_for_no_axes_separates_as_in_numpy(backend: Backend, key) ->
     y = wg.asarray(array)
     y[key] = wg.asarray(value)
     np.testing.assert_array_equal(y.numpy(), written)
+
+
+def test_an_ellipsis_for_no_axes_is_none_to_libraries_that_join_what_is_beside_it() -> None:
+    i = np.asarray([0, 1])
+    for key, ndim, wanted in (
+        ((i, ..., i), 2, ((i, None, i), 0)),
+        ((i, ..., 0, slice(1)), 3, ((i, None, 0, slice(1)), 1)),
+        ((i, ..., i), 3, ((i, ..., i), None)),
+        ((i, slice(1), i), 3, ((i, slice(1), i), None)),
+        ((slice(1), ..., i), 2, ((slice(1), ..., i), None)),
+        ((..., i, i), 2, ((..., i, i), None)),
+    ):
+        assert split_key(key, ndim, lambda x: x.dtype == bool) == wanted
 
 
 def test_a_bound_or_an_index_that_is_changed_later_does_not_change_the_derivative() -> None:
@@ -141,6 +155,13 @@ def test_a_tensor_of_another_backend_is_no_index() -> None:
         rows = wg.asarray([0])
     with pytest.raises(wg.BackendError, match="two backends"):
         x[rows]
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_indices_of_several_axes_come_in_place_of_an_axis(backend: Backend, axis: int) -> None:
+    x, i = np.arange(24.0).reshape(2, 3, 4), np.asarray([[0, 1, 1], [-1, 0, -2]])
+    found = wg.take(wg.asarray(x), wg.asarray(i), axis=axis)
+    np.testing.assert_array_equal(found.numpy(), np.take(x, i, axis=axis))
 
 
 def test_many_repetitions_lose_no_precision(backend: Backend) -> None:

@@ -77,3 +77,15 @@ def test_what_is_repeated_is_not_copied_where_it_is_large():
         out = wg.broadcast_to(x, (2, 3, 30_000))
         np.testing.assert_array_equal(out.numpy()[1, :, 77], [0.0, 1.0, 2.0])
         assert np.shares_memory(out.numpy(), x.numpy())
+
+
+@pytest.mark.parametrize("order", ["F", "A", None])
+def test_reshape_reads_rows_and_says_how_columns_are_read(order) -> None:
+    a = np.arange(24.0).reshape(2, 3, 4)
+    x = wg.asarray(a)
+    with pytest.raises(TypeError, match=r"elements are read in rows; np\.transpose\(np\.resh"):
+        x.reshape(24, order=order)
+    assert x.reshape(4, 6, order="C").tolist() == a.reshape(4, 6).tolist()
+    for shape in ((24,), (4, 6), (6, 2, 2)):
+        found = np.transpose(np.reshape(np.transpose(x), shape[::-1]))
+        assert found.tolist() == a.reshape(shape, order="F").tolist()

@@ -13,13 +13,6 @@ from wengert.testing import gradcheck
 from wengert.testing import strategies as ws
 from wengert.testing.problem import values
 
-EXAMPLES = {"numpy": 15, "array_api_strict": 4, "torch": 4}
-
-
-def run(backend, strategy, check):
-    check_examples(EXAMPLES.get(backend.name, 1), check, strategy)
-
-
 MODES = get_args(Mode)
 
 
@@ -56,7 +49,9 @@ def test_pad(mode, backend):
         np.testing.assert_array_equal(values(found), wanted)
         gradcheck(lambda x: wg.pad(x, width, mode), [tensor(x, True)], fast_mode=True)
 
-    run(backend, paddings(mode), check)
+    check_examples(
+        {"numpy": 15, "array_api_strict": 4, "torch": 4}.get(backend.name, 1), check, paddings(mode)
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import wengert as wg
 from tests.ops.points.judge import derivatives, fault
 from tests.ops.points.several import COMPLEX_LINES, LINES
 from tests.ops.points.table import COMMON, COMPLEX_ROWS, PLANE, ROWS, WIDE
+from tests.walking import walk
 from wengert.nn import functional as F
 from wengert.tape.primitive import PRIMITIVES
 
@@ -96,6 +97,22 @@ def test_values_and_derivatives_in_the_complex_plane(row, dtype) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+#: Lines on the side to which comparisons take nan, as PyTorch's.
+STRAIGHT = {
+    *("x / 3", "x ** 1", "pow(x, 1)", "xlogy(x, 2.5)"),
+    *("F.elu", "F.selu", "F.relu", "F.relu6", "F.leaky_relu, straight"),
+    *("F.leaky_relu(-2, x)", "F.leaky_relu(0, x)"),
+}
+
+
+def test_slopes_at_nan_are_nan() -> None:
+    def check(row):
+        (value, slope), tangent = levels(row.function, [np.nan], "float64", 1)
+        assert not np.isnan(value) or np.isnan([slope, tangent]).all()
+
+    walk([(row,) for row in [*ROWS, *LINES] if row.name not in STRAIGHT], check, whole=True)
+
+
 #: Special functions: libraries' kernels may stand in, and where there are none they are composed.
 COMPOSED = {row.name: row for row in ROWS if word(row) in wg.special.__all__}
 
@@ -108,11 +125,6 @@ def test_compositions_at_hard_points(name) -> None:
     with wg.use_backend("array_api_strict"):
         wrong = faults(row, "float64", real_points(row, "float64"))
     assert not wrong, "\n".join(wrong)
-
-
-def test_names_tell_rows_apart() -> None:
-    names = [row.name for row in [*ROWS, *LINES, *COMPLEX_ROWS, *COMPLEX_LINES] if not row.cut]
-    assert len(names) == len(set(names))
 
 
 def is_judged_elsewhere(name):

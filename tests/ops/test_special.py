@@ -94,6 +94,12 @@ def test_special_values(backend: Backend) -> None:
     walk([(name, *row) for name, row in POINTS.items()], check, whole=True)
 
 
+def test_slopes_at_a_kink_are_those_of_one_side(backend: Backend) -> None:
+    for function, at_zero in ((special.relu, 0.0), (special.leaky_relu, 0.01)):
+        x = tensor([-1.0, 0.0, 2.0])
+        assert values(wg.grad(lambda x, f=function: wg.sum(f(x)))(x)).tolist()[1] == at_zero
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_edges_of_functions_of_two(backend: Backend) -> None:
     def check(name, x, y, expected, by_x, by_y):
@@ -122,6 +128,8 @@ def test_complex_numbers_are_refused_and_integers_come_to_the_default_dtype(back
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_polygamma_at_poles_and_far_away(backend: Backend) -> None:
+    with pytest.raises(TypeError, match="polygamma takes a number as n, not '1'"):
+        special.polygamma("1", wg.ones(2))
     x = tensor([0.0, -1.0, INF, NAN])
     with_sign = values(special.polygamma(2, x))
     if backend.name != "torch":  # whose zeta function is huge at -1
@@ -257,14 +265,16 @@ def test_a_new_librarys_composites_are_the_standards() -> None:
 def test_dask_has_few_tasks_for_each() -> None:
     """A composite of many steps runs on each chunk at once."""
     pytest.importorskip("dask")
-    with wg.use_backend("dask"):
-        x = wg.asarray([0.25, 0.5])
-        for name in special.__all__:
-            row = PRIMITIVES.get(name)
-            if name in PUBLIC and row and row.elementwise:
-                out = PUBLIC[name](*[x] * len(row.inputs))
-                tasks = len(dict(out._array.dask)) - 1
-                assert tasks < 10, f"{name}: {tasks} tasks; name it in backends/dask.py, ON_CHUNKS"
+
+    def check(name: str) -> None:
+        with wg.use_backend("dask"):
+            x = wg.asarray([0.25, 0.5])
+            out = PUBLIC[name](*[x] * len(PRIMITIVES[name].inputs))
+        tasks = len(dict(out._array.dask)) - 1
+        assert tasks < 10, f"{name}: {tasks} tasks; name it in backends/dask.py, ON_CHUNKS"
+
+    own = {*special.__all__} & PUBLIC.keys() & PRIMITIVES.keys()
+    walk([(name,) for name in sorted(own) if PRIMITIVES[name].elementwise], check, whole=True)
 
 
 def test_beta_where_two_poles_cancel() -> None:

@@ -118,6 +118,33 @@ def test_what_uses_single_vectors_and_values_stays_finite(backend) -> None:
         np.testing.assert_allclose(values(g), np.eye(size), atol=0.05)
 
 
+@pytest.mark.parametrize("at", [0.0, 1e-310, 2.0])
+@pytest.mark.parametrize("kind", ["float64", "complex128"])
+def test_one_value_has_no_other_beside_it(backend, kind, at) -> None:
+    """Derivatives of exp(3 x) for a 1 x 1 matrix x of 0, or of nearly 0, are those of numbers."""
+
+    functions = [
+        linalg.eigvalsh,
+        lambda x: linalg.eigh(x)[0],
+        lambda x: wg.real(linalg.eigvals(x)),
+        lambda x: wg.real(wg.log(exponential(x))),
+    ]
+    # A complex number that is 0 has no phase.
+    for function in functions + [product] * (kind == "float64"):
+
+        def f(x, function=function):
+            return wg.exp(wg.sum(function(x)) * 3)
+
+        x, one = (wg.asarray(np.array([[each]], kind)) for each in (at, 1.0))
+        slope = wg.grad(f)
+        second = lambda x, slope=slope, one=one: wg.jvp(slope, (x,), (one,))[1]
+        third = wg.jvp(second, (x,), (one,))[1]
+        (back,) = wg.vjp(slope, x)[1](one)
+        found = [values(each).item() for each in (slope(x), second(x), back, third)]
+        right = [n * np.exp(3 * at) for n in (3, 9, 9, 27)]
+        np.testing.assert_allclose(found, right, rtol=1e-12)
+
+
 #: Functions of a matrix that have no number where a library has none.
 OF_MATRICES = {
     "eigvalsh": linalg.eigvalsh,

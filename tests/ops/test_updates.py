@@ -18,7 +18,6 @@ UFUNCS = {
     "max": np.maximum,
     "min": np.minimum,
 }
-EXAMPLES = {"numpy": 25, "array_api_strict": 4, "torch": 6}
 #: Dask does not know before it computes how many elements a mask chooses.
 MASKED = {"dask"}
 
@@ -51,10 +50,6 @@ def updates(draw, low=-2.0, complex_=False):
     return x, key, draw(ws.arrays(kind, given_shape, elements=elements))
 
 
-def run(backend, strategy, check):
-    check_examples(EXAMPLES.get(backend.name, 1), check, strategy)
-
-
 @pytest.mark.parametrize("name", UFUNCS)
 def test_values_are_those_of_numpys_ufunc_at(name, backend):
     def check(update):
@@ -70,7 +65,9 @@ def test_values_are_those_of_numpys_ufunc_at(name, backend):
         np.testing.assert_allclose(values(found), wanted, rtol=1e-12)
         np.testing.assert_array_equal(values(ours), x)
 
-    run(backend, updates(), check)
+    check_examples(
+        {"numpy": 25, "array_api_strict": 4, "torch": 6}.get(backend.name, 1), check, updates()
+    )
 
 
 @pytest.mark.parametrize("complex_", [False, True])

@@ -5,6 +5,7 @@ import pytest
 
 import wengert as wg
 from tests.catalogue.table import ROWS, TABLE
+from tests.interplay.compare import listed
 from tests.ops.cases import (
     SCALE,
     apply,
@@ -29,10 +30,6 @@ def reference(name, entry):
     found = entry.reference or getattr(np, name, None)
     assert found, f"neither NumPy nor SciPy has {name}: give its row a reference"
     return found
-
-
-def listed(out):
-    return list(out) if isinstance(out, tuple | list) else [out]
 
 
 @pytest.mark.whole
@@ -72,7 +69,8 @@ def check_small(name, entry, case, precision):
     inputs = leaves(case)
     results = inexact_results(apply(call, case, inputs))
     for result in results:
-        assert bytes_a_real(result) == precision, result.dtype
+        parts = 2 if result.dtype.complex else 1
+        assert result.dtype.itemsize == parts * precision, result.dtype
     level = [r for r in results if r._node is not None]
     targets = inputs
     for _ in range(min(entry.order, 2)):
@@ -100,10 +98,6 @@ def skip_where_slow(name, backend):
         pytest.skip("JAX compiles each for each dtype; the wide profile runs it")
     if backend.name == "dask" and name not in backend.kernels and SCALE <= 1:
         pytest.skip("NumPy's functions, which are tested here, in chunks; the wide profile runs it")
-
-
-def bytes_a_real(result):
-    return result.dtype.itemsize // (2 if result.dtype.complex else 1)
 
 
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning", "ignore:invalid:RuntimeWarning")

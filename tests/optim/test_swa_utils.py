@@ -106,6 +106,12 @@ def test_a_model_of_buffers_alone(backend: Any) -> None:
         averaged.update_parameters(model)
     assert int(averaged.n_averaged) == 2
     assert averaged.module.running_mean.tolist() == [2.5, 2.5]
+    model.weight = nn.Parameter(wg.ones(2))  # averaged alone; buffers are as they are
+    averaged = swa_utils.AveragedModel(model)
+    for k in (1.0, 4.0):
+        model.running_mean.copy_(wg.full((2,), k))
+        averaged.update_parameters(model)
+    assert averaged.module.running_mean.tolist() == [4.0, 4.0]
     empty = swa_utils.AveragedModel(nn.ReLU())
     empty.update_parameters(nn.ReLU())
     assert empty.n_averaged.dtype is wg.int64 and int(empty.n_averaged) == 1

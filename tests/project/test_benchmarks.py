@@ -38,17 +38,13 @@ def workload_names() -> list[str]:
     return re.findall(r'^    "([a-z0-9-]+)": Row\(', source.read_text(), re.MULTILINE)
 
 
-def without_scipy(name: str) -> bool:
-    return importlib.util.find_spec("scipy") is None and name.startswith(("black", "gp"))
-
-
 @pytest.mark.whole
 @pytest.mark.parametrize("name", workload_names())
 def test_workloads_agree_with_numpy_by_hand(benchmarks: ModuleType, name: str) -> None:
     from benchmarks.workloads.rows import ROWS
     from benchmarks.workloads.workload import agree
 
-    if without_scipy(name):
+    if importlib.util.find_spec("scipy") is None and name.startswith(("black", "gp")):
         pytest.skip("by hand it needs SciPy")
     row = ROWS[name]
     computes = row.make(*row.small).contestants(OURS)
@@ -99,7 +95,6 @@ def difference_is_small(workload: Any, compute: Any) -> None:
 # PyTorch's forward mode scripts its rules when it is first used.
 @pytest.mark.filterwarnings("ignore:`torch.jit.script:DeprecationWarning:torch")
 @pytest.mark.oracle
-@pytest.mark.whole
 @pytest.mark.parametrize("name", workload_names())
 def test_peers_agree_with_wengert(benchmarks: ModuleType, name: str) -> None:
     from benchmarks.workloads.rows import ROWS

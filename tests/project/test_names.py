@@ -39,14 +39,6 @@ def namespace(name: str) -> Any:
     return found
 
 
-def test_a_private_name_is_asked_for_by_tools_and_gets_no_hint() -> None:
-    with pytest.raises(AttributeError) as caught:
-        wg._matmul  # noqa: B018
-    assert str(caught.value) == "module 'wengert' has no attribute '_matmul'"
-    with pytest.raises(AttributeError, match=r"[Dd]id you mean"):
-        wg.matmull  # noqa: B018
-
-
 def test_names_that_went_and_those_of_another_namespace_have_hints() -> None:
     for name, told in {
         "tape.global_tape": "no attribute 'global_tape'; use wg.global_tape$",

@@ -35,18 +35,18 @@ FLOORS = [
 #: The most lines of rooms, with their words.
 BUDGETS = {
     ("tape", "interpreters"): 6_000,
-    ("backends", "ops", "func", "protocols"): 24_690,
-    ("testing",): 5_000,
-    ("compiler",): 9_822,
+    ("backends", "ops", "func", "protocols"): 24_719,
+    ("testing",): 4_977,
+    ("compiler",): 9_848,
     ("distributed",): 1_372,
-    ("nn", "optim"): 10_000,
+    ("nn", "optim"): 9_995,
     ("torch",): 1_800,
-    ("numpy",): 699,
+    ("numpy",): 698,
     ("hips",): 360,
     ("running",): 131,
     ("scipy",): 2_811,
     ("export",): 1_288,
-    ("data", "storage", "inspection", "optimize", "amp", "dask"): 4_669,
+    ("data", "storage", "inspection", "optimize", "amp", "dask"): 4_664,
 }
 #: What is read in a day beside `tape` and `interpreters`, and the most lines of all of it.
 READING = ("func.arguments", "func.forward", "func.reverse", "ops.define")
@@ -92,46 +92,15 @@ MIRRORS = [
 ]
 
 #: Irregular participles, which name no function, as those that end in "ed".
-PARTICIPLES = [
-    "begun",
-    "built",
-    "chosen",
-    "done",
-    "drawn",
-    "found",
-    "given",
-    "held",
-    "kept",
-    "left",
-    "lost",
-    "made",
-    "met",
-    "seen",
-    "shown",
-    "taken",
-    "told",
-    "written",
-]
+PARTICIPLES = """
+begun built chosen done drawn found given held kept left lost made met seen shown taken told
+written
+""".split()  # noqa: SIM905
 #: Functions of such names: of the standard, of users, events, and what only ends so.
-NAMED = [
-    "assigned",
-    "bent",
-    "computed",
-    "done",
-    "feed",
-    "left",
-    "lost",
-    "operated",
-    "replaced",
-    "reseed",
-    "searchsorted",
-    "seed",
-    "seeded",
-    "standardised",
-    "strided",
-    "tracked",
-    "untracked",
-]
+NAMED = """
+assigned bent computed done feed left lost operated replaced reseed searchsorted seed seeded
+standardised strided tracked untracked
+""".split()  # noqa: SIM905
 
 
 def modules() -> dict[str, Path]:
@@ -258,14 +227,19 @@ def test_tests_mirror_the_package(name: str, walks: str, elsewhere: str) -> None
 def test_rooms_are_within_their_budgets() -> None:
     lines = {module: path.read_text().count("\n") for module, path in MODULES.items()}
     for names, budget in BUDGETS.items():
-        assert sum(n for module, n in lines.items() if room(module) in names) <= budget, names
+        found = sum(n for module, n in lines.items() if room(module) in names)
+        assert found <= budget, (
+            f"{', '.join(names)} have {found} lines, and {budget} by BUDGETS of {__file__}: take "
+            f"{found - budget} back there, or raise the number, with the reason in the commit"
+        )
 
 
 def test_the_engine_is_read_in_a_day() -> None:
     lines = {module: path.read_text().count("\n") for module, path in MODULES.items()}
     read = {m for m in lines if room(m) in ("tape", "interpreters")}
     read |= {f"wengert.{name}" for name in READING}
-    assert sum(lines[module] for module in read) <= DAY
+    found = sum(lines[module] for module in read)
+    assert found <= DAY, f"{found} lines of the engine, and {DAY} by DAY of {__file__}"
 
 
 def test_no_file_is_long() -> None:

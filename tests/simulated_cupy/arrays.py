@@ -157,10 +157,6 @@ class ndarray(Operators):
             raise TypeError("cannot set imaginary part of a real array")
         cupy._core.elementwise_copy(value, self.imag)
 
-    @shape.setter
-    def shape(self, shape: Any) -> None:
-        self._host = self._host.reshape(shape)
-
     def _set_shape_and_strides(self, shape: Any, strides: Any, *update: Any) -> None:
         whole = self._host if self._host.flags.c_contiguous else self._host.base
         self._host = np.lib.stride_tricks.as_strided(whole, shape, strides)
@@ -197,10 +193,6 @@ class ndarray(Operators):
         out[...] = host
         return out
 
-    def set(self, arr: Any, stream: Any = None) -> None:
-        copied("set")
-        self._host[...] = arr
-
     item, tolist, tobytes = map(_on_host, (np.ndarray.item, np.ndarray.tolist, np.ndarray.tobytes))
     __int__, __float__, __complex__ = map(_on_host, (int, float, complex))
     __repr__, __str__, __format__ = map(_on_host, (repr, str, format))
@@ -236,13 +228,6 @@ class ndarray(Operators):
             raise NotImplementedError("CuPy cannot copy non-contiguous array between devices.")
         launched("copy between devices")
         return ndarray.of(there._host.copy("K"))
-
-    def __copy__(self) -> "ndarray":
-        return self.copy()
-
-    def __deepcopy__(self, memo: Any) -> "ndarray":
-        with self.device:
-            return self.copy()
 
     def astype(
         self,
@@ -306,11 +291,6 @@ class ndarray(Operators):
         along = np.lib.stride_tricks.as_strided(host, (*host.shape[:-2], size), strides)
         return view(self, along)
 
-    def trace(
-        self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
-    ) -> "ndarray":
-        return self.diagonal(offset, axis1, axis2).sum(-1, dtype, out, False)
-
     def conj(self) -> "ndarray":
         return cupy.conjugate(self) if self.dtype.kind == "c" else self
 
@@ -323,9 +303,6 @@ class ndarray(Operators):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         _keys().setitem(self, key, value)
-
-    def scatter_add(self, slices: Any, value: Any) -> None:
-        _keys().scatter(self, slices, value, "add")
 
     def take(self, indices: Any, axis: Any = None, out: Any = None) -> "ndarray":
         return _keys().take(self, indices, axis, out)
@@ -378,19 +355,6 @@ class ndarray(Operators):
     def round(self, decimals: int = 0, out: Any = None) -> "ndarray":
         return cupy._core.core._round_ufunc(self, decimals, out=out)
 
-    def clip(self, min: Any = None, max: Any = None, out: Any = None) -> "ndarray":
-        if VERSION < 14 and min is None and max is None:
-            raise ValueError("array_clip: must set either max or min")
-        if min is None and self.dtype.kind == "f":
-            min = self.dtype.type("-inf")
-        elif min is None and self.dtype.kind in "iu":
-            min = np.iinfo(self.dtype).min
-        if max is None and self.dtype.kind == "f":
-            max = self.dtype.type("inf")
-        elif max is None and self.dtype.kind in "iu":
-            max = np.iinfo(self.dtype).max
-        return cupy._core._routines_math._clip(self, min, max, out=out)
-
     def sort(self, axis: int = -1, **kind: Any) -> None:
         _only_kind(kind)
         check_resides("sort", self._device_id)
@@ -403,9 +367,6 @@ class ndarray(Operators):
         made = ndarray.of(host, self._device_id)
         return made._call("argsort", -1 if axis is None else axis, kind="stable")
 
-    def searchsorted(self, v: Any, side: str = "left", sorter: Any = None) -> "ndarray":
-        return cupy.searchsorted(self, v, side, sorter)
-
     def nonzero(self) -> tuple["ndarray", ...]:
         if not self.ndim:
             raise ValueError(
@@ -416,9 +377,6 @@ class ndarray(Operators):
         launched("nonzero", 2)
         synchronised("nonzero")
         return tuple(map(ndarray.of, self._host.nonzero()))
-
-    def dot(self, b: Any, out: Any = None) -> "ndarray":
-        return cupy._core.dot(self, b, out)
 
     # -- protocols -------------------------------------------------------------------------------
 

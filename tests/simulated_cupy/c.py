@@ -102,21 +102,21 @@ class Program:
     """Statements or an expression, with what their preamble defines."""
 
     def __init__(self, text: str, preamble: str = "") -> None:
-        self.functions: dict[str, tuple[Any, list[tuple[Any, str, bool]], Any]] = {}
+        self.functions: dict[str, tuple[Any, list[tuple[np.dtype, str, bool]], Any]] = {}
         self.known = {
             name for name in _DEFINED if re.search(rf"\b{name}\((T|float|double|int) \w+", preamble)
         }
         self.nan = "#define NAN" in preamble
         for found in re.finditer(
-            r"^(?:template <typename (\w+)>\n)?static __device__ ([\w <>]+?) (\w+)\(([^)]*)\) \{",
+            r"^static __device__ ([\w <>]+?) (\w+)\(([^)]*)\) \{",
             preamble,
             re.MULTILINE,
         ):
-            array, kind, name, given = found.groups()
+            kind, name, given = found.groups()
             body = _braced(preamble, found.end() - 1)
             if kind == "T" or "asm(" in body:  # a template of CuPy's, or no C
                 continue
-            parameters = [self._parameter(x, array) for x in given.split(", ") if x]
+            parameters = [self._parameter(x) for x in given.split(", ") if x]
             statements = Parser(body).statements()
             self.functions[name] = (
                 None if kind == "void" else kind_of(kind),
@@ -126,10 +126,8 @@ class Program:
         self.statements = Parser(text).statements()
 
     @staticmethod
-    def _parameter(text: str, array: str | None) -> tuple[Any, str, bool]:
+    def _parameter(text: str) -> tuple[np.dtype, str, bool]:
         kind, _, name = text.rpartition(" ")
-        if array is not None and kind == f"const {array}&":  # of a type that is left open
-            return None, name, False
         return kind_of(kind), name.lstrip("&"), name.startswith("&")
 
 
@@ -151,6 +149,12 @@ def kind_of(name: str) -> np.dtype:
     if name not in _TYPES:
         raise DoesNotCompileError(f"{name!r} is no type")
     return np.dtype(_TYPES[name])
+
+
+def c_name(dtype: np.dtype) -> str:
+    """The first name in C of a type."""
+    found = [name for name, char in _TYPES.items() if np.dtype(char) == dtype]
+    return found[0] if found else f"complex<{'float' if dtype.char == 'F' else 'double'}>"
 
 
 class Parser:
@@ -221,24 +225,11 @@ class Parser:
                 self.take()
                 otherwise = self.statement()
             return "if", condition, then, otherwise
-        if self.peek() == "for":
-            self.take()
-            self.take("(")
-            first = self.simple()
-            self.take(";")
-            condition = self.expression()
-            self.take(";")
-            after = self.simple()
-            self.take(")")
-            return "for", first, condition, ("block", [self.statement()]), after
         if self.peek() == "return":
             self.take()
             made = "return", self.expression()
         else:
             made = self.simple()
-            while self.peek() == ",":  # one after the other
-                self.take()
-                made = "sequence", [made, self.simple()]
         if self.peek():  # CuPy adds the last one
             self.take(";")
         return made
@@ -380,10 +371,6 @@ class Lanes:
             self.assign(rest[0], self.value(rest[1]))
         elif what == "return":
             self.returned = self.value(rest[0])
-        elif what == "sequence":
-            self.run(rest[0])
-        elif what == "for":
-            self.loop(*rest)
         elif what == "block":
             inner = Lanes(self.program, self.count, dict(self.variables), self.const)
             inner.run(rest[0])
@@ -393,13 +380,6 @@ class Lanes:
             self.branch(*rest)
         else:
             self.value(rest[0])
-
-    def loop(self, first: Any, condition: Any, body: Any, after: Any) -> None:
-        inner = Lanes(self.program, self.count, dict(self.variables), self.const)
-        inner.statement(first)
-        while convert(inner.value(condition), np.dtype(bool)).any():
-            inner.branch(condition, ("sequence", [body, after]), None)
-        self.variables |= {name: inner.variables[name] for name in self.variables}
 
     def branch(self, condition: Any, then: Any, otherwise: Any) -> None:
         holds = np.broadcast_to(convert(self.value(condition), np.dtype(bool)), self.count)
@@ -552,19 +532,13 @@ class Lanes:
         kind, parameters, statements = self.program.functions[name]
         if len(parameters) != len(given):
             raise DoesNotCompileError(f"{name} takes {len(parameters)} arguments, not {len(given)}")
-        variables, const = {}, set()
+        variables: dict[str, Any] = {}
         for (dtype, own, refers), x in zip(parameters, given, strict=True):
-            if dtype is None:  # a reference to an array
-                array = self.variables.get(x[1]) if x[0] == "name" else None
-                if not isinstance(array, Raw):
-                    raise DoesNotCompileError(f"{name} takes an array for {own!r}")
-                variables[own] = Raw(array.host, True)
-                continue
             value = np.broadcast_to(self.value(x), self.count)
             if refers and value.dtype != dtype:
                 raise DoesNotCompileError(f"a reference to {dtype} refers to {value.dtype}")
             variables[own] = convert(value, dtype)
-        inner = Lanes(self.program, self.count, variables, const)
+        inner = Lanes(self.program, self.count, variables, set())
         inner.run(statements)
         for (_, own, refers), x in zip(parameters, given, strict=True):
             if refers:

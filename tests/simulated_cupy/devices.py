@@ -59,19 +59,12 @@ class Device:
     def __exit__(self, *error: object) -> None:
         make_current(self._before.pop())
 
-    def use(self) -> None:
-        make_current(self.id)
-
     def synchronize(self) -> None:
         synchronised("Device.synchronize")
 
     @property
     def pci_bus_id(self) -> str:
         return f"0000:{self.id + 1:02x}:00.0"
-
-    @property
-    def mem_info(self) -> tuple[int, int]:
-        return 1 << 30, 1 << 30
 
     def __eq__(self, other: object) -> bool:
         return self.id == other.id if isinstance(other, Device) else NotImplemented

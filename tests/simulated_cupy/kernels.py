@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 
 from tests.simulated_cupy.arrays import ndarray
-from tests.simulated_cupy.c import DoesNotCompileError, Lanes, Program, Raw, convert, kind_of
+from tests.simulated_cupy.c import (
+    DoesNotCompileError,
+    Lanes,
+    Program,
+    Raw,
+    c_name,
+    convert,
+    kind_of,
+)
 from tests.simulated_cupy.counters import launched
 from tests.simulated_cupy.devices import check_resides
 from tests.simulated_cupy.ufuncs import SCALARS
@@ -138,11 +146,15 @@ class ElementwiseKernel(_Kernel):
             else:
                 variables[parameter.name] = np.broadcast_to(x._host, shape).reshape(-1)
         const = {"n", *(parameter.name for parameter in self.ins)}
+        text = self.operation
+        for parameter, dtype in zip(parameters, types, strict=True):
+            if parameter.dtype is None:  # a letter, which is the name of the type in the text
+                text = re.sub(rf"\b{parameter.type}\b", c_name(dtype), text)
         try:
-            lanes = Lanes(Program(self.operation, self.preamble), count, variables, const)
+            lanes = Lanes(Program(text, self.preamble), count, variables, const)
             lanes.run(lanes.program.statements)
         except DoesNotCompileError as error:
-            raise self._refused(error, self.operation) from None
+            raise self._refused(error, text) from None
         for parameter, out in zip(self.outs, given[len(self.ins) :], strict=True):
             if not parameter.raw:
                 out._host[...] = lanes.variables[parameter.name].reshape(shape)

@@ -155,6 +155,8 @@ def scatter(x: ndarray, key: Any, value: Any, op: str) -> None:
         part = getitem(x, key)
         check_resides(op, part.data.device_id)
         np.broadcast_to(value._host, part.shape)  # raises
+        if _place(part) == _place(value):  # as after `x[key] += value`
+            return
         if part.size:
             launched("copy")
         with np.errstate(all="ignore"):
@@ -169,6 +171,10 @@ def scatter(x: ndarray, key: Any, value: Any, op: str) -> None:
             x._host[host] = value._host
         else:
             _HOST[op].at(x._host, host, value._host)
+
+
+def _place(x: ndarray) -> tuple[Any, ...]:
+    return x._host.__array_interface__["data"], x._host.shape, x._host.strides
 
 
 def _is_mask_alone(parts: list[Any]) -> bool:

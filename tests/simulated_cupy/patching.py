@@ -15,9 +15,7 @@ from tests.simulated_cupy import arrays, devices, kernels, libraries, nccl, rout
 #: What is replaced in `cupy._core` and wherever CuPy imports it from there.
 _COMPILED = {
     "array": routines.array,
-    "array_split": routines.array_split,
     "ascontiguousarray": routines.ascontiguousarray,
-    "asfortranarray": routines.asfortranarray,
     "broadcast": routines.broadcast,
     "broadcast_to": routines.broadcast_to,
     "concatenate_method": routines.concatenate,
@@ -25,11 +23,8 @@ _COMPILED = {
     "from_dlpack": routines.from_dlpack,
     "matmul": routines.matmul,
     "moveaxis": routines.moveaxis,
-    "rollaxis": routines.rollaxis,
-    "size": routines.size,
     "tensordot_core": routines.tensordot_core,
     "_internal_ascontiguousarray": routines.ascontiguousarray,
-    "_internal_asfortranarray": routines.asfortranarray,
 }
 
 

@@ -33,11 +33,6 @@ def array(
     order = "K" if order is None else order
     if isinstance(obj, ndarray):
         return _of_array(obj, dtype, copy, order, ndmin)
-    arrays: list[ndarray] = []
-    _find_arrays(obj, arrays)
-    if arrays:  # a sequence with arrays is stacked on the device
-        made = _stacked(obj)
-        return made if dtype is None else made.astype(dtype, copy=False)
     host = np.array(obj, dtype=dtype, ndmin=ndmin)
     if host.dtype.kind not in "biufc" or host.dtype.itemsize > 16:
         raise ValueError(f"Unsupported dtype {host.dtype}")
@@ -57,32 +52,10 @@ def _of_array(obj: ndarray, dtype: Any, copy: Any, order: str, ndmin: int) -> nd
     return made
 
 
-def _find_arrays(obj: Any, found: list[ndarray]) -> None:
-    if isinstance(obj, ndarray):
-        found.append(obj)
-    elif isinstance(obj, list | tuple):
-        for each in obj:
-            _find_arrays(each, found)
-
-
-def _stacked(obj: Any) -> ndarray:
-    if isinstance(obj, ndarray):
-        return obj
-    if not isinstance(obj, list | tuple):
-        raise ValueError("Unsupported dtype object")  # noqa: TRY004 -- as CuPy
-    return cupy.stack([_stacked(each) for each in obj])
-
-
 def ascontiguousarray(a: Any, dtype: Any = None) -> ndarray:
     if a.flags.c_contiguous and (dtype is None or a.dtype == dtype):
         return a
     return a.astype(a.dtype if dtype is None else dtype, order="C")
-
-
-def asfortranarray(a: Any, dtype: Any = None) -> ndarray:
-    if a.flags.f_contiguous and (dtype is None or a.dtype == dtype):
-        return a
-    return a.astype(a.dtype if dtype is None else dtype, order="F")
 
 
 def from_dlpack(x: Any, **options: Any) -> ndarray:
@@ -116,16 +89,8 @@ def moveaxis(a: ndarray, source: Any, destination: Any) -> ndarray:
     return view(a, np.moveaxis(a._host, source, destination))
 
 
-def rollaxis(a: ndarray, axis: int, start: int = 0) -> ndarray:
-    return view(a, np.rollaxis(a._host, axis, start))
-
-
 def expand_dims(a: ndarray, axis: Any) -> ndarray:
     return view(a, np.expand_dims(a._host, axis))
-
-
-def size(a: Any, axis: Any = None) -> int:
-    return np.size(getattr(a, "_host", a), axis)
 
 
 def strides_for_order_k(x: ndarray, dtype: Any, shape: Any = None) -> Any:
@@ -155,12 +120,6 @@ def concatenate(
         return ndarray.of(made)
     out._host[...] = made
     return out
-
-
-def array_split(ary: ndarray, indices_or_sections: Any, axis: int) -> list[ndarray]:
-    if isinstance(indices_or_sections, ndarray):
-        indices_or_sections = indices_or_sections.get()
-    return [view(ary, part) for part in np.array_split(ary._host, indices_or_sections, axis)]
 
 
 # -- products ------------------------------------------------------------------------------------
@@ -219,12 +178,8 @@ def _searchsorted(x: Any, bins: Any, number: Any, right: Any, increasing: Any, y
     y._host[...] = np.searchsorted(bins._host, x._host, "right" if right else "left")
 
 
-def _exists(x: Any, bins: Any, number: Any, invert: Any, y: Any = None) -> Any:
-    made = np.isin(x._host, bins._host, invert=bool(invert))
-    if y is None:
-        return ndarray.of(made)
-    y._host[...] = made
-    return y
+def _exists(x: Any, bins: Any, number: Any, invert: Any) -> Any:
+    return ndarray.of(np.isin(x._host, bins._host, invert=bool(invert)))
 
 
 def _tri(m: Any, k: Any, out: Any) -> Any:
@@ -232,24 +187,11 @@ def _tri(m: Any, k: Any, out: Any) -> Any:
     return out
 
 
-def _triangle(function: Callable[..., Any]) -> Callable[..., Any]:
-    def kernel(x: Any, k: Any, *rest: Any, **options: Any) -> Any:
-        made = function(x._host, k)
-        if rest and isinstance(rest[-1], ndarray):
-            rest[-1]._host[...] = made
-            return rest[-1]
-        return ndarray.of(made)
-
-    return kernel
-
-
 def _kernels() -> dict[str, Callable[..., Any]]:
     return {
         "cupy_exists_kernel": _exists,
         "cupy_searchsorted_kernel": _searchsorted,
         "cupy_tri": _tri,
-        "cupy_tril_kernel": _triangle(np.tril),
-        "cupy_triu_kernel": _triangle(np.triu),
         "dot_product": lambda a, b, **k: ndarray.of(np.sum(a._host * b._host, k.get("axis"))),
     }
 

@@ -64,9 +64,6 @@ class ufunc:
         self._preamble = real._preamble
         self._ops, self._out_ops = real._ops, real._out_ops or real._ops
 
-    def __repr__(self) -> str:
-        return f"<ufunc '{self.name}'>"
-
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         out = kwargs.pop("out", None)
         where = kwargs.pop("_where", None)
@@ -162,26 +159,6 @@ class ufunc:
         if self._short not in AT or not self.name.startswith("cupy_"):
             raise NotImplementedError(f"`{self.name}.at` is not supported yet")
         scatter(a, indices, b, AT[self._short])
-
-    def outer(self, a: Any, b: Any, **kwargs: Any) -> Any:
-        a, b = cupy.asarray(a), cupy.asarray(b)
-        return self(
-            a.reshape(a.shape + (1,) * b.ndim), b.reshape((1,) * a.ndim + b.shape), **kwargs
-        )
-
-    def reduce(
-        self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False
-    ) -> Any:
-        method = {"cupy_add": "sum", "cupy_multiply": "prod"}.get(self.name)
-        if method is None:
-            raise NotImplementedError(f"`{self.name}.reduce` is not supported yet")
-        return getattr(array, method)(axis, dtype, out, keepdims)
-
-    def accumulate(self, array: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
-        method = {"cupy_add": "cumsum", "cupy_multiply": "cumprod"}.get(self.name)
-        if method is None:
-            raise NotImplementedError(f"`{self.name}.accumulate` is not supported yet")
-        return getattr(array, method)(axis, dtype, out)
 
 
 ufunc.__module__ = "cupy._core._kernel"

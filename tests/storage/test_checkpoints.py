@@ -156,6 +156,36 @@ def test_wrong_calls(path):
         wg.load(path, epoch=model, generator=True)
 
 
+def test_states_that_are_left_out_beside_an_optimiser_are_named(path):
+    """Without its schedule a run goes on at other rates; a model alone may be for use."""
+    model = network()
+    optimizer = optim.Adam(model.parameters())
+    schedule = optim.lr_scheduler.StepLR(optimizer, 3)
+    step(model, optimizer)
+    wg.save(path, model=model, optimizer=optimizer, schedule=schedule, generator=True, epoch=2)
+    other = network()
+    others = optim.Adam(other.parameters())
+    before = bits(other.state_dict())
+    with pytest.warns(UserWarning, match="also holds the states of schedule, generator: a run"):
+        assert wg.load(path, model=other, optimizer=others) == {"epoch": 2}
+    assert bits(other.state_dict()) == bits(model.state_dict()) != before
+    schedules = optim.lr_scheduler.StepLR(others, 3)
+    wg.load(path, model=other, optimizer=others, schedule=schedules, generator=True)
+    wg.load(path, model=other)
+    wg.load(path)
+
+
+@pytest.mark.parametrize("rule", [optim.Adam, optim.LBFGS])
+def test_a_state_that_is_no_optimiser_s_is_refused_by_name(rule, path):
+    model = network()
+    optimizer = rule(model.parameters())
+    wg.save(path, model=model)
+    with pytest.raises(ValueError, match=r"no state of \w+: it lacks 'state', 'param_groups' and"):
+        wg.load(path, model=optimizer)
+    with pytest.raises(TypeError, match="is a dict, not a list"):
+        optimizer.load_state_dict([])
+
+
 class Failing:
     """Takes a state and then fails, as a program might that is stopped in the middle."""
 

@@ -128,3 +128,11 @@ def test_a_checkpoint_that_is_cut_off_is_no_pickle(tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(ValueError, match="is no safetensors file, or is not complete"):
             wg.load(path)
+
+
+def test_a_file_that_is_written_again_has_the_permissions_that_it_had(path: Path) -> None:
+    for mode in (0o640, 0o604):
+        path.touch()
+        path.chmod(mode)
+        wg.save(path, epoch=1)
+        assert path.stat().st_mode & 0o777 == mode

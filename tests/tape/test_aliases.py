@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.func.operations import leaf
 from wengert.ops.beyond.windows import sliding_windows
 
 pytestmark = pytest.mark.usefixtures("backend")
@@ -353,10 +354,6 @@ def test_numpy_memory_is_nobody_elses_tensor():
 
 
 # -- in place: values are shared, storage never is ------------------------------------------------
-
-
-def leaf(*values):
-    return wg.tensor(list(values), dtype=wg.float64, requires_grad=True)
 
 
 def test_in_place_on_a_leaf_is_an_error_outside_no_grad():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from tests.func.operations import operation
+from tests.func.operations import leaf, operation
 from wengert.autograd import detect_anomaly, set_detect_anomaly
 from wengert.tape.anomaly import detecting
 from wengert.tape.observers import observing
@@ -18,10 +18,6 @@ pytestmark = [
     # Dividing by zero is what is looked for; NumPy and libraries upon it warn of it.
     pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning"),
 ]
-
-
-def leaf(*values):
-    return wg.tensor(list(values), dtype=wg.float64, requires_grad=True)
 
 
 def line_of(function, text):

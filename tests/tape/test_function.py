@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from tests.func.operations import Cube, operation
+from tests.func.operations import Cube, array, leaf, operation
 from wengert.autograd import once_differentiable
 from wengert.func.forward import jvp
 from wengert.testing import gradcheck, gradgradcheck
@@ -44,14 +44,6 @@ class SumAndProduct(wg.autograd.Function):
     def backward(ctx, g_sum, g_product):
         x, y = ctx.saved_tensors
         return g_sum + g_product * y, g_sum + g_product * x
-
-
-def leaf(*values):
-    return wg.tensor(list(values), dtype=wg.float64, requires_grad=True)
-
-
-def array(*numbers):
-    return wg.asarray(list(numbers), dtype=wg.float64)
 
 
 @pytest.mark.parametrize(
@@ -197,6 +189,16 @@ def test_changes_in_place_that_are_errors():
     with pytest.raises(RuntimeError, match="changed its argument 0 in place: call"):
         doubled(says=False)[0](h)
     assert h.item() == 2.0
+
+    def swelled(ctx, *both):
+        for each in both:
+            each *= 2
+        ctx.mark_dirty(*both)
+        return both
+
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        operation(swelled)(h, x)
+    assert h.item() == 2.0  # an error comes before anything has changed
 
 
 def test_what_is_saved_has_the_value_that_it_had():

@@ -6,21 +6,14 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from tests.func.operations import operation
+from tests.func.operations import leaf, operation
 from wengert.autograd import graph
 from wengert.tape.hooks import eager
 from wengert.tape.observers import observing
 from wengert.testing import gradcheck
+from wengert.testing.problem import values
 
 pytestmark = pytest.mark.usefixtures("backend")
-
-
-def leaf(*values):
-    return wg.tensor(list(values), dtype=wg.float64, requires_grad=True)
-
-
-def values(tensor):
-    return tensor.detach().numpy()
 
 
 def test_nodes_say_where_hooks_are_registered():
@@ -65,9 +58,9 @@ def test_a_removed_hook_is_not_called():
     x = leaf(1.0)
     with x.register_hook(lambda g: g * 2) as handle:
         (x * 1).sum().backward()
-    handle.remove()
     (x * 1).sum().backward()
     assert x.grad.item() == 3.0
+    handle.remove()  # of a hook that is gone
 
 
 def test_a_hook_is_recorded_when_the_sweep_is():

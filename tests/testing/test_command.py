@@ -7,7 +7,7 @@ import pytest
 
 import wengert as wg
 from tests.scripts import python
-from wengert.testing import Argument, Axis
+from wengert.testing import Argument, Axis, command
 from wengert.testing.checkup import Examination, Line, _batches, _differences
 from wengert.testing.command import main
 from wengert.testing.command import text as report
@@ -104,6 +104,18 @@ def test_the_functions_of_a_module_and_their_inputs(project):
     assert list(found["test_log"].arguments) == [Argument(("n",), domain=(0.5, 2))]
 
 
+def test_layouts_are_found_by_trial(tmp_path, monkeypatch):
+    code = "def number(x):\n    if x.ndim:\n        raise ValueError\n    return x * x\n"
+    code += "def rows(x, y):\n    if (x.ndim, y.ndim) != (2, 1):\n        raise ValueError\n"
+    code += "    return (x.mT * y).mT\n"
+    (tmp_path / "of_layouts.py").write_text(code)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = {target.name: target.arguments for target in find("of_layouts", [])}
+    sys.modules.pop("of_layouts")
+    shapes = {name: [one.shape for one in arguments] for name, arguments in found.items()}
+    assert shapes == {"number": [()], "rows": [("n", "m"), ("n",)]}
+
+
 def test_shapes_from_the_command_line(project):
     name, _ = project
     assert [shape_of(text) for text in ("2,n", "...,k", "", "(3,)")] == [
@@ -144,6 +156,19 @@ def test_what_is_not_there_is_usage(project, capsys):
         with pytest.raises(SystemExit) as caught:
             main(options)
         assert caught.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("statuses", "code"),
+    [(["ok"], 0), (["ok", "not checked"], 0), (["ok", "wrong"], 1), (["not checked"], 1), ([], 1)],
+)
+def test_what_the_status_of_the_command_says(statuses, code, monkeypatch):
+    monkeypatch.setattr(command, "find", lambda target, shapes: statuses)
+    monkeypatch.setattr(
+        command, "examine", lambda status, **how: Examination(None, [Line("", status, "")])
+    )
+    monkeypatch.setattr(command, "text", lambda examination: examination.status)
+    assert main(["anything"]) == code
 
 
 @pytest.mark.slow

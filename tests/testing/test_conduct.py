@@ -107,6 +107,35 @@ def test_not_linear_in_the_tangent(plant):
         gradcheck(squared, x, fast_mode=True, **how)
 
 
+def test_a_rule_that_rounds_to_single_precision():
+    class Rounded(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 3 * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return wg.astype(wg.astype(3 * g, wg.float32), g.dtype)
+
+    with pytest.raises(GradcheckError, match="cotangent, as by rounding to single precision"):
+        gradcheck(Rounded.apply, real(3))
+
+
+def test_an_input_of_no_influence_may_have_none_as_its_gradient():
+    class Left(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x * 2 + 0 * y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2, None
+
+    x, y = real(3), real(3)
+    assert gradcheck(Left.apply, (x, y), check_grad_dtypes=True)
+    assert gradcheck(lambda x, y: Left.apply(wg.sin(x), wg.exp(wg.sin(y))), (x, y))
+
+
 def test_results_that_differ_between_runs(plant):
     noise = itertools.count()
     noisy = plant(lambda xp, x: xp.add(x, 1e-12 * next(noise)), x=lambda xp, g: g)
@@ -126,3 +155,20 @@ def test_a_graph_that_is_not_freed_and_one_that_is_broken():
         gradcheck(leaking, real(3))
     with pytest.raises(GradcheckError, match="the graph is broken"):
         gradcheck(lambda x: wg.exp(x.detach()), real(3))
+
+
+def test_gradients_that_differ_between_sweeps_are_found():
+    factors = itertools.count(1)
+
+    class Drifting(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * float(next(factors))
+
+    x = wg.tensor([1.0, 2.0], dtype="float64", requires_grad=True)
+    with pytest.raises(GradcheckError, match=r"the gradient of inputs\[0\]"):
+        gradcheck(Drifting.apply, (x,))

@@ -51,6 +51,9 @@ def test_where_values_are_to_blame(plant):
         text = told(plant(square, x=slope(wrong)), ("n",))
         assert words in text
         assert text.count("where:") == 1
+    large = slope(lambda xp, x: xp.greater(xp.abs(x), 1.1))  # the first element is not the largest
+    text = told(plant(square, x=large), (3,))
+    assert "only for large values" in text and "longer than 1" not in text
 
 
 class OwnSlope(wg.autograd.Function):

@@ -272,3 +272,78 @@ def test_differences_are_extrapolated_in_every_order():
     estimate = derivative(line, 0.5, lambda found: bool(found.error[0] < 1e-12))
     assert abs(estimate.value[0] - 1) < 1e-13
     assert min(filter(None, steps)) == 0.5 / RATIO**4
+
+
+# -- derivatives that are smaller than the tolerance --------------------------------------------
+
+
+MODES = [
+    {**mode, "fast_mode": fast}
+    for fast in (False, True)
+    for mode in ({}, {"check_backward_ad": False, "check_forward_ad": True})
+]
+
+
+def slope_of_sine(by):
+    return lambda xp, g, x: xp.multiply(xp.multiply(g, by), xp.cos(x))
+
+
+@pytest.mark.parametrize("options", MODES)
+def test_derivatives_below_atol_are_judged_at_their_own_scale(plant, options):
+    for size in (6.626e-34, 1e-12, 1e-9, 1e-140):
+        for factor in (-5, 0, 1.01):
+            wrong = plant(lambda xp, x, size=size: xp.sin(x) * size, x=slope_of_sine(factor * size))
+            beside = lambda x, y, wrong=wrong: (wg.cos(x), wrong(y))
+            for function, inputs in ((wrong, (real(2),)), (beside, (real(2), real(2)))):
+                with pytest.raises(WrongGradientError, match=r"than atol=\S+e-\d\d") as caught:
+                    gradcheck(function, inputs, **options)
+                assert caught.value.below_atol
+        assert gradcheck(lambda x, size=size: size * wg.exp(x) * wg.sin(x), real(3), **options)
+
+
+def test_second_derivatives_below_atol_are_judged_at_their_own_scale():
+    x = wg.tensor([0.5, 1.5], dtype=wg.float64, requires_grad=True)
+    with pytest.raises(WrongGradientError):
+        gradgradcheck(lambda x: 1e-20 * Detached.apply(x), x)
+    assert gradgradcheck(lambda x: 1e-20 * x**3, x, check_fwd_over_rev=True)
+
+
+class Detached(wg.autograd.Function):
+    """A cube whose second derivative is wrong."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 3 * g * x * x.detach()
+
+
+#: Right derivatives with values that are noise, constant by rounding, or have a kink.
+FAINT = {
+    "zero but for rounding": lambda x: wg.sum(x - wg.mean(x)),
+    "two terms that cancel": lambda x: (1 + x) - 1 - x,
+    "rounding of a logarithm": lambda x: wg.log(1 + wg.exp(-x)),
+    "a difference of large numbers": lambda x: wg.logsumexp(x) - wg.max(x),
+    "squares of sine and cosine": lambda x: wg.sin(x) ** 2 + wg.cos(x) ** 2 - 1,
+    "a kink": lambda x: 1e-12 * wg.abs(x - 30),
+    "two kinks": lambda x: 1e-12 * (wg.max(x) + wg.min(x)),
+    "a jump": lambda x: 1e-12 * wg.floor(x),
+    "an infinite slope": lambda x: 1e-12 * wg.sqrt(x - 30),
+    "underflow": lambda x: wg.exp(-24 * x),
+}
+
+
+@pytest.mark.parametrize("name", FAINT)
+def test_right_derivatives_below_atol_pass(name):
+    for point in ([30.0, 30.0], [30.0], [31.25, 36.0, 30.5], [40.0, 38.0], [700.0]):
+        for check in (gradcheck, gradgradcheck):
+            x = wg.tensor(point, dtype=wg.float64, requires_grad=True)
+            try:
+                with np.errstate(all="ignore"):
+                    assert check(FAINT[name], x)
+            except KinkError:
+                assert name in ("an infinite slope", "a difference of large numbers")

@@ -225,3 +225,42 @@ def test_a_kink_that_is_closer_than_the_differences_reach():
     function = lambda x: wg.quantile(x, 0.5) * wg.quantile(x, 0.3)
     point = [1e-3, 0.0, -1e-3, 1e-7]
     assert verdict(function, point, gradgradcheck) in (None, KinkError)
+
+
+STAIRCASES = {
+    "floor": wg.floor,
+    "trunc": wg.trunc,
+    "floor_divide": lambda x: x // 1.0,
+    "quarters": lambda x: wg.round(4 * x) / 4,
+    "beside a slope": lambda x: x - wg.ceil(x),
+}
+
+
+@pytest.mark.parametrize("name", STAIRCASES)
+def test_steps_that_are_closer_than_the_differences_reach(name):
+    """They have the mean slope 1, and the right derivative is 0."""
+    for at, point in enumerate(([8.71e9, -3.61e9], [1e6], [1e10], [123456.7], [1e8 + 0.5])):
+        for options in modes(at):
+            found = verdict(STAIRCASES[name], point, **options)
+            assert found in (KinkError, BadlyScaledError), point
+
+
+def test_steps_are_no_excuse_for_another_rule():
+    for function, rule in (
+        (lambda x: 2 * x, lambda x: np.diag(0 * x)),
+        (lambda x: x * x, lambda x: np.diag(0 * x + 1e-4)),
+    ):
+        for point in ([8.71e9], [1e6 + 0.3], [1e3 + 0.3]):
+            wrong = lambda x, f=function, r=rule: Operation.apply(x, f, r)
+            assert verdict(wrong, point) is WrongGradientError
+    wrong = lambda x: Operation.apply(x, np.square, lambda x: np.diag(0 * x + 1e-4))
+    assert verdict(wrong, [0.0]) is WrongGradientError  # the slope of one side at one step
+
+
+def test_rounding_inside_is_told():
+    """It makes a staircase of values, whose slope the rule does not follow."""
+    back = lambda x: wg.special.logit(wg.special.expit(x))
+    for point in ([33.0], [33.12, 8.0, 13.76], [30.0], [36.0]):
+        for options in MODES.values():
+            assert verdict(back, point, **options) is BadlyScaledError
+    assert verdict(back, [3.0]) is None

@@ -44,6 +44,8 @@ def test_likeness():
         ([-1, -2.5], [1, 2.5], "the sign is flipped"),
         ([0, 0], [1, 2.5], "zero where it should not be"),
         ([3, 1], [0, 1], "not zero where it should be"),
+        ([1, 1], [1e-12, 1], "not zero where it should be"),
+        ([2.0, 4.0], [2e-6, 4e-6], "off by a factor of 1000000"),
         ([np.nan, 1], [1, 1], "nan where it should be a number"),
         ([np.inf, 1], [1, 1], "infinite where it should be finite"),
         ([2, 1], [6, 3], "off by a factor of 1/3"),
@@ -62,11 +64,21 @@ def test_likeness():
     # t -> (2 + 3i) t, of a real number: the second part alone is turned.
     one = found([[2], [-3]], [[2], [3]], inputs=real, results=number)
     assert likeness(one._replace(wrong=np.ones((2, 1), bool))) == "conjugated"
+    # Of a 2 x 2 argument; atol of `found` would call entries of 1e-6 equal.
+    square = {"inputs": [Segment((2, 2), False)], "wrong": np.ones((2, 4), bool)}
+    right = 1e-6 * np.asarray([[1.0, 2, 3, 4], [5, 6, 7, 8]])
+    three = found(3 * right, right)._replace(**square)
+    assert likeness(three) == "off by a factor of 3"
+    assert (
+        likeness(three._replace(analytic=-right * 1e-3, numerical=right * 1e-3))[-7:] == "flipped"
+    )
+    assert likeness(three._replace(analytic=right[:, [0, 2, 1, 3]])) == "transposed"
 
 
 def test_names_of_factors():
     numbers = (0.5, -2.0, 1 / 3, 2 * np.pi, -np.sqrt(2), 1.2345678)
     assert "; ".join(map(name_factor, numbers)) == "1/2; -2; 1/3; 2 pi; -sqrt 2; 1.23457"
+    assert name_factor(1.000003) == "1.000003"
     for number in (1 / 64, 0.5, 100.0):  # relatively to the factor
         assert name_factor(number * (1 + NEAR / 2)) == str(Fraction(number))
         assert "." in name_factor(number * (1 + 3 * NEAR))

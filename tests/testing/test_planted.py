@@ -5,10 +5,12 @@ import pytest
 
 import wengert as wg
 from tests.testing.settings import FIRST
+from tests.testing.test_gradcheck import slope_of_sine
 from wengert.testing import (
     Argument,
     KinkError,
     WrongGradientError,
+    check_derivative,
     check_gradients,
     gradcheck,
 )
@@ -47,6 +49,25 @@ def test_wrong_sign(plant, backend):
         "inputs = [wg.tensor(1.0, dtype=wg.float64, requires_grad=True)]",
     ):
         assert line in text
+
+
+def test_wrong_derivatives_of_a_physical_constant(plant):
+    for size, factor in ((6.626e-34, -5), (2e-9, -1), (1e-12, 0)):
+        rule = slope_of_sine(size * factor)
+        sine = lambda xp, x, size=size: xp.multiply(xp.sin(x), size)
+        caught(WrongGradientError, plant(sine, x=rule), ..., match="gradient is wrong")
+        check_gradients(plant(sine, x=slope_of_sine(size)), ..., backends=["numpy"], examples=20)
+    with pytest.raises(WrongGradientError, match="derivative is wrong"):
+        check_derivative(
+            lambda x: 1e-12 * np.sin(x), lambda x: -7e-12 * np.cos(x), ..., form="elementwise"
+        )
+
+
+def test_a_rule_with_absolute_digits_alone_is_right(plant):
+    """Of the logistic loss: where it vanishes, the difference of two numbers near 1 is rounding."""
+    rule = lambda xp, g, x: xp.multiply(g, xp.subtract(xp.divide(1, xp.add(xp.exp(-x), 1)), 1))
+    loss = plant(lambda xp, x: xp.log1p(xp.exp(-x)), x=rule)
+    check_gradients(loss, Argument(("n",)), backends=["numpy"], settings=None)
 
 
 # -- a kink, a jump, bad scaling -------------------------------------------------------------------

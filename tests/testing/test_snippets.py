@@ -9,16 +9,6 @@ from wengert.testing import Argument, WrongGradientError, check_gradients
 from wengert.testing.snippets import function_code, value_code
 
 
-@pytest.mark.slow
-def test_code_of_a_counterexample_runs():
-    with pytest.raises(WrongGradientError) as caught:
-        check_gradients(doubled, Argument(("n",), domain=(1, 2)), min_side=1, **NUMPY)
-    code = str(caught.value).partition("To see it again:\n\n")[2]
-    assert f"from {doubled.__module__} import doubled" in code
-    with pytest.raises(WrongGradientError, match="is wrong: d result 0"):
-        exec("\n".join(line.strip() for line in code.splitlines()), {})
-
-
 def test_values_as_code():
     for value in VALUES:
         assert repr(eval(value_code(value), {"wg": wg, "np": np})) == repr(value)
@@ -64,3 +54,29 @@ def test_code_of_a_counterexample_has_the_definition_of_a_local_function():
     lines = "\n".join(line.removeprefix("    ") for line in code.splitlines())
     with pytest.raises(WrongGradientError, match="is wrong: d result 0"):
         exec(lines, {})
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_code_asks_for_forward_mode_where_the_function_has_it(order):
+    class Behind(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 2 * g * (x if order == 1 else x.detach()) + (order == 1) * g
+
+    class Ahead(Behind):
+        @staticmethod
+        def jvp(ctx, t):
+            (x,) = ctx.saved_tensors
+            return 2 * t * x
+
+    for made, expected in ((Behind, False), (Ahead, True)):
+        with pytest.raises(WrongGradientError) as caught:
+            check_gradients(made.apply, Argument(domain=(1, 2)), **NUMPY)
+        asked = ("check_fwd_over_rev" if order == 2 else "check_forward_ad") in str(caught.value)
+        assert asked == expected

@@ -54,6 +54,8 @@ def test_values_of_joined_ones_are_checked(room: Any) -> None:
     D = room.distributions
     with pytest.raises(ValueError, match="value"):
         D.Independent(D.Normal(room.zeros(2), 1.0), 1).log_prob(room.tensor([NAN, 0.0]))
+    with pytest.raises(ValueError, match="scale_tril is not in its range"):
+        D.MultivariateNormal(room.zeros(2), scale_tril=-room.eye(2))
     with pytest.raises(ValueError, match="one of the three"):
         D.MultivariateNormal(room.zeros(2), room.eye(2), room.eye(2))
 

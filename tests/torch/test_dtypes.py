@@ -1,4 +1,4 @@
-"""Dtypes of reductions."""
+"""Dtypes and shapes of reductions and transforms."""
 
 from typing import Any
 
@@ -36,3 +36,18 @@ def test_modes_are_the_least_of_the_most_frequent_at_their_last_places(room: Any
     found = room.mode(room.tensor([[2, 1, 2, 1], [3, 3, 0, 3], [0, 5, 0, 5]]))
     assert found.values.tolist() == [1, 3, 0]
     assert found.indices.tolist() == [3, 3, 2]
+
+
+def test_norms_of_matrices_keep_axes_where_the_whole_is_a_matrix(room: Any) -> None:
+    x = room.arange(18.0).reshape(2, 3, 3)
+    assert room.linalg.norm(x[0], 2, keepdim=True).shape == (1, 1)
+    assert room.linalg.norm(x, "fro", dim=(1, 2)).shape == (2,)
+    with pytest.raises(NotImplementedError, match="has no keepdim"):
+        room.linalg.norm(x, "fro", dim=(1, 2), keepdim=True)
+
+
+def test_transforms_of_two_axes_are_of_the_last_two(room: Any) -> None:
+    x = room.arange(12.0).reshape(2, 2, 3)
+    for name in ("fft2", "ifft2", "rfft2"):
+        found = getattr(room.fft, name)(x).tolist()
+        assert found == [getattr(room.fft, name)(each).tolist() for each in x], name

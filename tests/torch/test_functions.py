@@ -8,7 +8,7 @@ import pytest
 from tests.catalogue.torch import REFUSED, ROWS, arguments
 from tests.torch.compare import differences, evaluate
 
-pytestmark = pytest.mark.oracle
+pytestmark = [pytest.mark.oracle, pytest.mark.whole]
 
 
 @pytest.mark.parametrize("chunk", range(16))

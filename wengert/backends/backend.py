@@ -28,7 +28,8 @@ def importing(needs: str, kind: type[Exception] = ImportError, end: Any = str) -
     except (Exception, SystemExit) as error:
         known = isinstance(error, ImportError)
         reason = str(error) if known else f"{type(error).__name__}: {error}"
-        raise kind(needs.replace("{}", reason) + end()) from error
+        cause = None if isinstance(error, ModuleNotFoundError) else error  # the reason says it
+        raise kind(needs.replace("{}", reason) + end()) from cause
 
 
 class BackendError(RuntimeError):

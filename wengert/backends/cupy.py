@@ -77,9 +77,20 @@ def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, .
         x = split_value(x, after, cupy.reshape)
         if all(map(_is_mask, indices)):
             out[key] = x
+        elif 1 < len(indices) == len(shape) and not any(map(_is_mask, indices)):
+            _add_at(cupy, out.reshape(-1), (_joining(len(shape))(*indices, *shape),), x)
         else:
             _add_at(cupy, out, key, x)
     return out
+
+
+@cache
+def _joining(count: int) -> Any:
+    """Flat indices of an index array for each axis in one launch; CuPy's own takes one for each."""
+    given = [f"{chr(65 + k)} at{k}" for k in range(count)] + [f"int64 n{k}" for k in range(count)]
+    places = [f"out = out * n{k} + (at{k} % n{k} + n{k}) % n{k};" for k in range(count)]
+    text = "out = 0; " + " ".join(places)
+    return BACKEND.cupy.ElementwiseKernel(", ".join(given), "int64 out", text, "joined_indices")
 
 
 def _add_at(cupy: Any, out: Any, key: tuple[Any, ...], x: Any) -> None:

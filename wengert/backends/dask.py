@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -48,19 +48,11 @@ def _choose(x: Any, indices: Any, axis: int, indices_axis: int, choose: Kernel) 
 
 
 def take(x: Any, indices: Any, /, *, axis: int) -> Any:
-    return _choose(x, indices, axis, 0, _take)
-
-
-def _take(a: Any, i: Any) -> Any:
-    return a[..., i]
+    return _choose(x, indices, axis, 0, partial(np.take, axis=-1))
 
 
 def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Any:
-    return _choose(x, indices, axis, axis, _taken_along)
-
-
-def _taken_along(a: Any, i: Any) -> Any:
-    return np.take_along_axis(a, i, -1)
+    return _choose(x, indices, axis, axis, partial(np.take_along_axis, axis=-1))
 
 
 def reciprocal(x: Any, /) -> Any:

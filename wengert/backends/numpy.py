@@ -63,7 +63,7 @@ def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = Fals
     if x.dtype.char == "e" and dtype is None:  # a running sum of ones ends at 2048
         total = _reduce_add(x, axis=axis, dtype=np.float32, keepdims=keepdims)
         return total.astype(x.dtype)
-    return _reduce_add(x, axis=axis, dtype=dtype, keepdims=keepdims)
+    return _reduce_add(x, axis, dtype, None, keepdims)
 
 
 def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
@@ -194,6 +194,14 @@ def concat_arrays(*arrays: Any, axis: int) -> Any:
     return np.concatenate(arrays, axis=axis)
 
 
+def stack_arrays(*arrays: Any, axis: int) -> Any:
+    """``np.stack`` without its checks, all of which `np.concatenate` has."""
+    if type(arrays[0]) is not np.ndarray:
+        return np.stack(arrays, axis=axis)
+    key = (*(slice(None),) * axis, None)
+    return np.concatenate([x[key] for x in arrays], axis)
+
+
 def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Any:
     """``np.roll``, along one axis by its two pieces."""
     plain = isinstance(axis, tuple) and len(axis) == 1 and axis[0] >= 0
@@ -207,6 +215,8 @@ def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Any:
 def flip(x: Any, /, *, axis: Any = None) -> Any:
     if not isinstance(axis, tuple) or min(axis, default=0) < 0:
         return np.flip(x, axis)
+    if len(axis) == 1:
+        return x[(*(slice(None),) * axis[0], slice(None, None, -1))]
     return x[tuple([slice(None, None, -1 if i in axis else 1) for i in range(x.ndim)])]
 
 
@@ -328,7 +338,7 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Any:
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
     """``np.clip`` in the dtype of ``x``."""
-    out = np.clip(x, min, max)
+    out = x.clip(min, max) if type(x) is np.ndarray else np.clip(x, min, max)
     return out if out.dtype == x.dtype else out.astype(x.dtype)
 
 
@@ -425,6 +435,7 @@ class NumpyBackend(Backend):
         "softplus": softplus,
         "sort": sort,
         "std": std,
+        "stack_arrays": stack_arrays,
         "sum": sum,
         "take": np.ndarray.take,
         "take_along_axis": take_along_axis,

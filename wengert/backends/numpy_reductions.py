@@ -149,10 +149,6 @@ def fold(x: Any, reduce: Any) -> Any:
     return np.concatenate([reduce(flat[:stop].reshape(-1, WIDTH)), reduce(flat[None, stop:])])
 
 
-def _sums_of_rows(x: Any) -> Any:
-    return _vecdot(x, ones(x.shape[1], x.dtype))
-
-
 def _sum_columns(x: Any, one: Any, out: Any = None) -> Any:
     """The sums of columns of one or more matrices; of many rows by those of pieces."""
     length = len(one)
@@ -185,7 +181,8 @@ def sum_over(x: Any, axis: Any, keepdims: bool, *, out: Any = None) -> Any:
     into = out if out is None or shape is None else out.reshape(made, copy=False)
     one = ones(length if over != "all" else 1, x.dtype)
     if over == "all":
-        found = call_silently(fold, x, _sums_of_rows)  # whose pieces may overflow, and not the sum
+        # Pieces may overflow where the sum does not.
+        found = call_silently(fold, x, lambda x: _vecdot(x, ones(x.shape[1], x.dtype)))
         found = _add(found if math.isfinite(np.vdot(found, found)) else x.reshape(-1), out=into)
     elif over in ("rows", "long"):
         # BLAS also computes with what lies beside short rows, and its warnings tell of that.
@@ -212,7 +209,7 @@ def min_over(x: Any, axis: Any = None, keepdims: bool = False, *, out: Any = Non
 def _extreme(reduce: Any, x: Any, axis: Any, keepdims: bool, out: Any) -> Any:
     how = short_rows(x, axis, keepdims)
     if how is None or not x.flags.c_contiguous:
-        return reduce(x, axis=axis, keepdims=keepdims, out=out)
+        return reduce(x, axis, None, out, keepdims)
     _, parts, length, shape, made = how
     if parts is not None:
         x = x.reshape(parts)

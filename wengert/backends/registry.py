@@ -322,7 +322,7 @@ def _parse(spec: str, reason: str) -> Selection:
         backend.require_device()
         return Selection(backend, backend.parse_device(device) if device else None, reason)
     except (RuntimeError, ValueError) as error:
-        raise BackendError(f"{reason}: {error}") from error
+        raise BackendError(f"{reason}: {error}") from error.__cause__
 
 
 #: The contexts of devices that were selected, which nothing leaves.

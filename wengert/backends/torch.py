@@ -195,10 +195,6 @@ def _transform() -> Any:
     return BACKEND.torch._C._functorch.peek_interpreter_stack()
 
 
-def _forward_level() -> int:
-    return BACKEND.torch.autograd.forward_ad._current_level  # type: ignore[no-any-return]
-
-
 class TorchBackend(Backend):
     """PyTorch through array-api-compat, on the CPU, CUDA, and whatever devices it has."""
 
@@ -285,7 +281,7 @@ class TorchBackend(Backend):
         # Others are lifted, over what was adopted, or recorded: those say that they are Tensors.
         if not issubclass(type(array), self.torch.Tensor):
             return array
-        if _transform() is not None or _forward_level() >= 0:
+        if _transform() is not None or self.torch.autograd.forward_ad._current_level >= 0:
             self._refuse_derivatives(array)
         return array.detach() if array.requires_grad else array
 

@@ -20,21 +20,13 @@ from wengert.compiler.emission.spelling import Names, Speller, conditions
 from wengert.compiler.owners import class_of_user
 from wengert.compiler.passes.flatten import LARGEST
 from wengert.compiler.passes.inplace import ALONE, CHANGED
-from wengert.compiler.state import (
-    Exact,
-    Identity,
-    Missing,
-    Place,
-    State,
-    is_plain,
-    leads_on,
-    same,
-)
+from wengert.compiler.state import Exact, Identity, Missing, Place, State, is_plain, leads_on, same
 from wengert.ops.data_type import get_default_dtype
 from wengert.tape.grad_mode import recording
 from wengert.tape.hooks import has_hooks
+from wengert.tape.node import tick
 from wengert.tape.observers import observing
-from wengert.tape.tensor import Tensor, with_node
+from wengert.tape.tensor import Tensor
 
 __all__ = ["MISS", "Binding", "Failed"]
 
@@ -73,7 +65,7 @@ class Binding:
         self._found, self._signature, self._alone = found, signature, alone
         self._shared = running is None
         self._read = found.read()
-        named = (has_hooks, kind_of, with_node, same, same_keys, selection)
+        named = (has_hooks, kind_of, same, same_keys, selection)
         self.names: dict[str, Any] = {
             **{x.__name__: x for x in named},
             "__name__": "wengert.compiled.binding",
@@ -85,13 +77,17 @@ class Binding:
             "is_not": operator.is_not,
             "made": np.zeros,
             "math": math,
+            "ndarray": np.ndarray,
             "new": tuple.__new__,
+            "new_object": object.__new__,
             "observing": observing,
             "recording": recording,
             "step": step,
+            "tick": tick,
             "unflatten": found.answer.unflatten,
             "shape": _shape,
-            "swept": Swept,
+            "Swept": Swept,
+            "Tensor": Tensor,
         }
         self._checks: list[str] = []
         self._bound: dict[int, str] = {}
@@ -115,10 +111,10 @@ class Binding:
             self._checks.append(f"{CHANGED} = {ALONE}[0] = made(1)")
             inputs.append(CHANGED)
         known = [x for x in self.names if x.startswith(("last", "was"))]
-        lines = ["def call(*args):"]
+        lines = [f"def call({''.join(f'{arg}=MISS, ' for arg in args)}*more):"]
         lines += [f"    global {', '.join(known)}"] if known else []
-        lines += [f"    if len(args) != {len(args)}:", "        return MISS"]
-        lines += [f"    {''.join(f'{arg}, ' for arg in args)}= args"] if args else []
+        missing = "".join(f" or {arg} is MISS" for arg in args[-1:])
+        lines += [f"    if more{missing}:", "        return MISS"]
         lines += ["    try:", *[f"        {line}" for line in self._checks]]
         lines += [f"    except ({_MISSED}):", "        return MISS"]
         lines += self._run(inputs)
@@ -139,7 +135,7 @@ class Binding:
         if self._shared:
             return [f"    {line}" for line in lines]
         # An interrupt at any place leaves the program to the next call.
-        taken = ["    me = object()", "    try:", "        if running.setdefault(0, me) is not me:"]
+        taken = ["    me = []", "    try:", "        if running.setdefault(0, me) is not me:"]
         taken += ["            return Failed(None)", *[f"        {line}" for line in lines]]
         return [
             *taken,
@@ -207,10 +203,8 @@ class Binding:
         known |= {id(at.tensor): f"t{i}" for i, at in enumerate(state.tensors)}
         raws = {id(place.get()): self._at(place) for place in state.arrays}
         count, kinds = len(raws), self._signature["an argument"]
-        gradients, of_tensors = (
-            self._signature["a gradient"],
-            self._signature["a Tensor of the state"],
-        )
+        gradients = self._signature["a gradient"]
+        of_tensors = self._signature["a Tensor of the state"]
         others = [(f"t{i}", kind[:5]) for i, kind in enumerate(of_tensors)]
         self._kinds = [*gradients[: len(state.tensors)]]  # of gradients
         rest = gradients[len(state.tensors) :]
@@ -223,7 +217,7 @@ class Binding:
                     self._check(f"{name} is not {known[id(leaf)]}")
                     continue
                 self._checks.append(f"r_{name} = {name}._array")
-                self._check(f"kind_of(r_{name}) != {self._bind(kind[:5])}")
+                self._compare_kind(f"r_{name}", kind[:5])
                 for other in [other for other, of in others if of == kind[:5]]:
                     self._check(f"{name} is {other}")
                 others.append((name, kind[:5]))
@@ -241,7 +235,7 @@ class Binding:
             elif isinstance(kind, tuple):
                 if raws.setdefault(id(leaf), name) != name:
                     self._check(f"{name} is not {raws[id(leaf)]}")
-                self._check(f"kind_of({name}) != {self._bind(kind)}")
+                self._compare_kind(name, kind)
             elif kind is float:
                 self._check(f"type({name}) is not float or {name} - {name} != 0.0")
             elif is_plain(leaf):
@@ -256,14 +250,19 @@ class Binding:
     def _distinct(self, names: Sequence[str]) -> None:
         self._check(f"len({{{', '.join(names)}}}) != {len(names)}")
 
-    def _compare_kind(self, array: str, last: str, x: Any, kind: Any) -> None:
+    def _compare_kind(self, array: str, kind: Any, last: str = "", x: Any = None) -> None:
         """Compare an array's kind, unless it is the last call's."""
         new = f"kind_of({array}) != {self._bind(kind)}"
-        if math.prod(kind[1]) > LARGEST:
-            self._check(new)  # a reference to the array would forbid to overwrite it
-        else:
+        if last and math.prod(kind[1]) <= LARGEST:  # a larger one is overwritten if nobody has it
             self.names[last] = x
             self._check(f"{array} is not {last} and {new}")
+        elif kind[0] is np.ndarray and kind[4] is None:  # first what takes half of the time
+            shape, dtype = map(self._bind, kind[1:3])
+            other = f"type({array}) is not ndarray or {array}.shape != {shape}"
+            other += f" or {array}.dtype is not {dtype} or not {array}.flags.c_contiguous"
+            self._check(f"({other}) and {new}")
+        else:
+            self._check(new)
 
     def _facts(self) -> None:
         """Compare the plain values and objects at places."""
@@ -283,22 +282,26 @@ class Binding:
 
     def _sizes(self) -> None:
         """Compare lengths and keys of containers."""
-        sizes = self._state.sizes
-        lengths = self._bind([len(x) for x, _, _ in sizes])
-        self._check(f"[*map(len, {self._bind([x for x, _, _ in sizes])})] != {lengths}")
-        for x, size, _ in sizes:
-            if type(size) is not int and size:
-                moved = f"any(map(is_not, {self._bind(x)}, {self._bind([*x])}))"
-                self._check(f"{moved} and not same_keys({self._bind(x)}, {self._bind(size)})")
+        for x, size, _ in self._state.sizes:
+            bound, count = self._bind(x), size if type(size) is int else len(size)
+            if not count and not hasattr(type(x), "__bool__"):
+                self._check(bound)
+            elif type(size) is list:  # of names, which are equal texts
+                self._check(f"[*{bound}] != {self._bind(size)}")
+            else:
+                self._check(f"len({bound}) != {count}")
+                if type(size) is not int:
+                    moved = f"any(map(is_not, {bound}, {self._bind([*x])}))"
+                    self._check(f"{moved} and not same_keys({bound}, {self._bind(size)})")
 
     def _of_tensors(self) -> None:
         state, signature = self._state, self._signature
         for i, at in enumerate(state.tensors):
             kind, node = signature["a Tensor of the state"][i], at.tensor._node
             self._checks.append(f"r_t{i} = t{i}._array")
-            self._compare_kind(f"r_t{i}", f"last{i}", at.tensor._array, kind[:5])
+            self._compare_kind(f"r_t{i}", kind[:5], f"last{i}", at.tensor._array)
             now, kind_now = self._bind(node), self._bind(type(node))
-            self._check(f"t{i}._node is not {now} or type({now}) is not {kind_now}")
+            self._check(f"t{i}._node is not {now} or {now}.__class__ is not {kind_now}")
         for tensor, there in zip(self._tensors, self._found.grads, strict=True):
             self._check(f"{tensor}._grad is {'' if there else 'not '}None")
         self._gradients()
@@ -306,7 +309,7 @@ class Binding:
             zip(state.arrays, signature["a raw array of the state"], strict=True)
         ):
             self._checks.append(f"r_s{i} = {self._at(place)}")
-            self._compare_kind(f"r_s{i}", f"was{i}", place.get(), kind)
+            self._compare_kind(f"r_s{i}", kind, f"was{i}", place.get())
         for place in state.twins:
             first = next(i for i, x in enumerate(state.arrays) if x.get() is place.get())
             self._check(f"{self._at(place)} is not r_s{first}")
@@ -360,9 +363,19 @@ class Binding:
         for effect in found.effects:
             made += [x.output for x in (effect, *effect.parts) if x.new]
         for output in dict.fromkeys(made):
-            x, over = f"o{output}", output in found.swept
-            node = f"swept((), None, {x}.shape, {x}.dtype)" if over else "None"
-            yield f"m{output} = with_node({x}, {node})"
+            node = "None"
+            if output in found.swept:
+                node, value = f"node{output}", found.program.outputs[output]
+                yield f"{node} = new_object(Swept)"
+                yield f"{node}.number = tick()"
+                yield f"{node}.parents = ()"
+                yield f"{node}.saved = {node}.watch = None"
+                yield f"{node}.shape = {self._bind(value.shape)}"
+                yield f"{node}.dtype = {self._bind(value.dtype)}"
+            yield f"m{output} = new_object(Tensor)"
+            yield f"m{output}._array = o{output}"
+            yield f"m{output}._grad = None"
+            yield f"m{output}._node = {node}"
 
     def _effects(self) -> Iterator[str]:
         """The lines that store changes."""

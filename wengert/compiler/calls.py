@@ -11,22 +11,14 @@ import numpy as np
 from wengert.backends import backend_of, selection
 from wengert.compiler.owners import class_of_user
 from wengert.compiler.program import order_of
-from wengert.compiler.state import PLAIN, Exact, State, is_array, is_plain, leads_on, same
+from wengert.compiler.state import Exact, State, is_array, is_plain, leads_on, same
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.ops.data_type import get_default_dtype
 from wengert.tape.grad_mode import is_grad_enabled, is_inference_mode_enabled
 from wengert.tape.hooks import has_hooks
 from wengert.tape.tensor import Tensor
 
-__all__ = [
-    "Arguments",
-    "Call",
-    "Layout",
-    "kind_of",
-    "same_keys",
-    "signature_of",
-    "tensors_of",
-]
+__all__ = ["Arguments", "Call", "Layout", "kind_of", "same_keys", "signature_of", "tensors_of"]
 
 
 class Arguments:
@@ -98,25 +90,32 @@ class Layout:
         ]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Layout) and _same_layout(self.structure, other.structure)
+        if not isinstance(other, Layout) or self.structure != other.structure:
+            return False
+        mine, others = ([x for _, x in layout._parts] for layout in (self, other))
+        return same_keys(mine, others)
 
     def __hash__(self) -> int:
         return hash(self.structure.num_leaves)
 
     @cached_property
-    def _classes(self) -> list[Any]:
-        found, structures = dict[int, Any](), [self.structure]
+    def _parts(self) -> list[tuple[str, Any]]:
+        """The classes, keys, factories and attributes of the structure, with their names."""
+        found, structures = list[tuple[str, Any]](), [self.structure]
         for structure in structures:
             structures += structure.children
+            extra = structure.extra
             if structure.cls is not None and class_of_user(structure.cls):
-                found[id(structure.cls)] = structure.cls
-            found |= {id(x): x for x in getattr(structure.extra, "inserted", ()) if leads_on(x)}
-        return [*found.values()]
+                found.append((structure.cls.__name__, structure.cls))
+            keys = [getattr(extra, "factory", None), *getattr(extra, "inserted", ())]
+            found += [*[("a key", x) for x in keys], *getattr(extra, "still", ())]
+        return found
 
     def roots(self, leaves: Sequence[Any]) -> Iterator[tuple[str, Any]]:
-        """The leaves, and the user's classes and keys of what they are in, with their names."""
+        """The leaves, and classes, keys and attributes of what they are in, with their names."""
         yield from zip(self.names, leaves, strict=True)
-        yield from ((getattr(x, "__name__", "a key"), x) for x in self._classes)
+        for name, x in {id(x): (name, x) for name, x in self._parts if not is_plain(x)}.values():
+            yield name, x if leads_on(x) else (x,)  # the walk makes Tensors of tuples inputs
 
     @property
     def plain(self) -> bool:
@@ -209,21 +208,6 @@ def kind_of(array: Any) -> tuple[Any, ...]:
         return np.ndarray, array.shape, array.dtype, "cpu", order
     device = str(backend_of(array).device(array))
     return (type(array), tuple(array.shape), array.dtype, device, order_of(array))
-
-
-def _same_layout(a: TreeDef, b: TreeDef) -> bool:
-    if a is b:
-        return True
-    alike = a.cls is b.cls and len(a.children) == len(b.children) and _same_keys(a.extra, b.extra)
-    return alike and all(map(_same_layout, a.children, b.children))
-
-
-def _same_keys(a: Any, b: Any) -> bool:
-    if hasattr(a, "inserted") and hasattr(b, "inserted"):
-        return same_keys(a.inserted, b.inserted)
-    if type(a) is tuple and type(b) is tuple:
-        return len(a) == len(b) and all(map(_same_keys, a, b))
-    return a is b or (same(a, b) if type(a) in PLAIN else type(a) is type(b) and bool(a == b))
 
 
 def same_keys(now: Any, then: Any) -> bool:

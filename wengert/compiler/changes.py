@@ -23,13 +23,13 @@ from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.state import Missing, State, is_plain, same
 from wengert.ops.data_type import get_default_dtype, set_default_dtype
 from wengert.tape.grad_mode import recording, set_recording
-from wengert.tape.hooks import Hooked, has_hooks
+from wengert.tape.hooks import Hooks, has_hooks
 from wengert.tape.tensor import Tensor
 
 __all__ = ["CONTAINERS", "Before", "BegunError", "DrawError", "change_error"]
 
 #: Containers whose items are put back.
-CONTAINERS = (list, deque, dict, OrderedDict, defaultdict)
+CONTAINERS = (list, deque, dict, OrderedDict, defaultdict, Hooks)
 
 
 class DrawError(TraceError):
@@ -58,7 +58,7 @@ class Before:
         slopes = [getattr(x._grad, "_array", None) for x in self.tensors]
         pairs = zip(self.tensors, slopes, strict=True)
         self.held = [Held(x, x._array, x._node, x._grad, slope) for x, slope in pairs]
-        self._hooked = _hooked_nodes(self.tensors)
+        self._hooked = [x._node for x in self.tensors if has_hooks(x._node)]
         self._places = [(place, place.get()) for place in state.changing()]
         self._items = [(x, copy.copy(x)) for x, _, _ in state.sizes if type(x) in CONTAINERS]
         self._rng, self._modes = generators.get_rng_state(), _modes()
@@ -73,6 +73,11 @@ class Before:
             before = size if type(size) is int else len(size)
             if id(x) in state.growing and len(x) > before:
                 raise BegunError
+            if type(size) is list and (new := [key for key in x if key not in size]):
+                raise TraceError(
+                    f"the compiled function sets the attribute {name}.{new[0]}, which a replay "
+                    "would not do. Return it, or set it to a Tensor before the first call"
+                )
             if len(x) != before:
                 raise TraceError(
                     f"the compiled function changes the length of {name} from {before} to "
@@ -87,9 +92,7 @@ class Before:
                 continue
             if not (is_plain(held) and is_plain(now) and same(held, now)):
                 raise change_error(place.name, held, now)
-        if any(
-            x._node and has_hooks(x._node) and x._node not in self._hooked for x in self.tensors
-        ):
+        if any(has_hooks(x._node) and x._node not in self._hooked for x in self.tensors):
             raise TraceError(
                 "the compiled function registers a hook on a Tensor that was there before, which a "
                 "replay would not do; do it outside"
@@ -110,8 +113,9 @@ class Before:
         """Put all of it back but other libraries' generators."""
         for x, array, node, grad, slope in self.held:
             x._array, x._node, x._grad = array, node, grad
-            if isinstance(node, Hooked) and node not in self._hooked:
-                node.extra = None
+            if has_hooks(node) and node not in self._hooked:
+                node.extra.gradient.clear()
+                node.extra.accumulated.clear()
             if grad is not None:
                 grad._array = slope
         for container, items in self._items:
@@ -120,18 +124,14 @@ class Before:
                 (container.update if isinstance(container, dict) else container.extend)(items)
         for place, x in (*self._places, *self.state.held):
             if place.kind != "part" and place.get() is not x:
-                with suppress(AttributeError, TypeError):  # of what is read-only
+                with suppress(Exception):  # of what is read-only, or checked by a setter
                     place.set(x)
-        generators.set_rng_state(self._rng)
+        if repr(generators.get_rng_state()) != repr(self._rng):
+            generators.set_rng_state(self._rng)
         state, dtype, registry.default = self._modes
         set_recording(state)
         if get_default_dtype() is not dtype:
             set_default_dtype(dtype)
-
-
-def _hooked_nodes(tensors: Sequence[Tensor]) -> list[Any]:
-    """The nodes of Tensors that have hooks."""
-    return [x._node for x in tensors if x._node is not None and has_hooks(x._node)]
 
 
 def _modes() -> tuple[Any, ...]:

@@ -138,6 +138,11 @@ class Compiled(Generic[P, R]):
         """A compiled method: each object has programs of its own."""
         if instance is None:
             return self
+        if not hasattr(instance, "__dict__"):
+            raise TypeError(
+                f"objects of {type(instance).__name__} have no __dict__ for programs; compile a "
+                "method of the object: wg.compile(x.method)"
+            )
         known = vars(instance).get(PROGRAMS)
         if type(known) is not Programs or known.owner != id(instance):  # of what it is a copy of
             known = Programs(instance)
@@ -369,7 +374,8 @@ class Compiled(Generic[P, R]):
                     "closure, where a replay would not put it; return it"
                 )
         except BegunError as why:
-            self.report.note(str(why) or "a call that begins what an optimizer keeps ran as it is")
+            made = "a call ran as it is, in which an optimizer made its state"
+            self.report.note(str(why) or made)
         return self.eagerly(*call.args, **call.kwargs)
 
     def _refuse(self, call: Call, why: str) -> None:
@@ -398,11 +404,13 @@ class Compiled(Generic[P, R]):
             before = Before(state, call.leaves)
             self.eagerly(*call.args, **call.kwargs)  # it raises, too
             before.restore()
+            arrays = "NumPy arrays can't be written then: use wg.asarray. "
             raise TraceError(
                 f"{line_that_raised(error)}: the compiled function raises {type(error).__name__} "
-                f"({error}) while it is recorded, and not as it is. NumPy arrays can't be written "
-                "then: use wg.asarray. Floats among the arguments have arithmetic: name those that "
-                "other code gets in static_argnames"
+                f"({error}) while it is recorded, and not as it is. "
+                f"{'' if 'Traced' in str(error) else arrays}A float among the arguments, and a "
+                "number of an optimizer, have arithmetic alone. Give other code wg.asarray of it, "
+                "as in wg.sin(wg.asarray(x)), or name the argument in static_argnames"
             ) from error
         if found.tracked and not exports:
             raise GraphError(
@@ -459,7 +467,8 @@ class Compiled(Generic[P, R]):
     def _why(self, signature: dict[str, Any]) -> str:
         """How a call differs from the one before."""
         if not self._replays:
-            first = not self.report.recordings
-            return "the first call" if first else "a call after those whose programs were not kept"
+            if self.report.recordings:
+                return "a call after those whose programs were not kept"
+            return "the call after an optimizer's first" if self._begun else "the first call"
         before = max(self._replays, key=lambda replay: replay.used)
         return difference(before.signature, signature) or before.decides()

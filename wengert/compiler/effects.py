@@ -19,12 +19,7 @@ from wengert.tape.tensor import Tensor
 if TYPE_CHECKING:
     from wengert.compiler.recording import Call
 
-__all__ = [
-    "check_arguments",
-    "check_found",
-    "check_memory",
-    "effects_of",
-]
+__all__ = ["check_arguments", "check_found", "check_memory", "effects_of"]
 
 
 def effects_of(call: "Call") -> list[Effect]:
@@ -148,8 +143,6 @@ def _leaves(name: str, old: Any, inside: Any, new: Any) -> Iterator[tuple[str, A
 
 def check_arguments(call: "Call") -> None:
     """Raise if the call has changed containers among the arguments."""
-    if call.arguments is None:
-        return
     given = {id(leaf) for leaf in call.leaves}
     leaves, now = tree_flatten(call.arguments, lambda x: id(x) in given and x is not None)
     names = call.layout.names

@@ -9,15 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-__all__ = [
-    "Carrier",
-    "ExchangeError",
-    "apart",
-    "carrier_for",
-    "connect",
-    "connection",
-    "exchange",
-]
+__all__ = ["Carrier", "ExchangeError", "apart", "carrier_for", "connect", "connection", "exchange"]
 
 
 class ExchangeError(Exception):

@@ -48,7 +48,8 @@ def _unknown(module: str | None) -> bool:
     if package not in _FOREIGN and package not in sys.stdlib_module_names:
         return True
     # A user's file may have such a name.
-    file = getattr(sys.modules.get(package), "__file__", None) or _LIBRARY
+    found = sys.modules.get(package)
+    file = getattr(found, "__file__", None) or next(iter(getattr(found, "__path__", ())), _LIBRARY)
     places = (_LIBRARY, "site-packages", "dist-packages")
     return package == "__main__" or not any(place in file for place in places)
 

@@ -13,25 +13,15 @@ from wengert.compiler.calls import Layout
 from wengert.compiler.capture.errors import GraphError, TraceError, UnrollError
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.raw import RawArray, check_class
-from wengert.compiler.capture.recorded import (
-    Arithmetic,
-    Recording,
-    Ref,
-    swept,
-)
+from wengert.compiler.capture.recorded import Arithmetic, Recording, Ref, swept
 from wengert.compiler.capture.trace import Trace, is_exchange
 from wengert.compiler.capture.traced import Traced
 from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.changes import Before
-from wengert.compiler.effects import (
-    check_arguments,
-    check_found,
-    check_memory,
-    effects_of,
-)
+from wengert.compiler.effects import check_arguments, check_found, check_memory, effects_of
 from wengert.compiler.messages import apart
 from wengert.compiler.state import Place, State, check_dtype, is_array, is_plain
-from wengert.func.trees import tree_flatten
+from wengert.func.trees import still_parts, tree_flatten
 from wengert.tape.tensor import Tensor
 
 __all__ = ["record"]
@@ -134,9 +124,11 @@ class Call:
 
     def undo(self) -> None:
         """End the trace, and put back what there was before."""
-        self.trace.close()
-        self.trace.unlock()
-        self.start.restore()
+        try:
+            self.trace.close()
+            self.trace.unlock()
+        finally:
+            self.start.restore()
 
     def output(self, x: Any) -> int:
         """Add a traced array or number to the program's outputs; return its position."""
@@ -208,6 +200,8 @@ def _record(call: Call) -> Recording:
         check_found(call, out)
         effects = effects_of(call)
         kinds = [_leaf(call, leaf, objects) for leaf in out]
+        for _, x in still_parts(structure):
+            _leaf(call, x, objects)  # an error unless it is plain
         check_memory(call)
         program = trace.program(call.outputs)
         trace.draws.end()

@@ -103,17 +103,14 @@ class Replay:
 
     def save(self, path: str | Path, name: str, state: State) -> None:
         """Write the program and the present state into files."""
-        self._check(name, state)
+        if state.structure() != self.signature["the state"]:
+            raise RuntimeError(f"the state of {name} has changed since it ran: call it again first")
         save(path, name, self.whole, self.recording, state, self.layout.names)
 
     def export(self, name: str, state: State, *, unread: bool) -> ExportedProgram:
         """Return the program, as it was recorded, for export."""
         found, names = self.recording, self.layout.names
         return exported_program(name, found.program, found, state, names, unread=unread)
-
-    def _check(self, name: str, state: State) -> None:
-        if state.structure() != self.signature["the state"]:
-            raise RuntimeError(f"the state of {name} has changed since it ran: call it again first")
 
     # -- running -------------------------------------------------------------------------------
 

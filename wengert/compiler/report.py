@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from wengert.compiler.capture.errors import several
-from wengert.compiler.state import Identity, Missing
+from wengert.compiler.state import Exact, Identity, Missing
 
 __all__ = ["Report", "difference"]
 
@@ -81,6 +81,9 @@ def _entries(signature: dict[str, Any]) -> dict[str, Any]:
 
 def _change(what: str, before: Any, now: Any) -> str:
     old, new = _describe(before), _describe(now)
+    if isinstance(now, Identity) and (old == new or not new):
+        kind = type(now.x).__name__
+        return f"{what} is another {'function' if kind == 'code' else kind} now"
     if old == new or not (old and new):
         return f"{what} has changed"
     return f"{what} was {old} and is {new} now"
@@ -98,8 +101,10 @@ def _describe(value: Any) -> str:
             return f"{'an' if value.__name__[0] in 'aeiou' else 'a'} {value.__name__}"
         case str():
             return value
-        case (Identity(), int() as length):
+        case (Identity(), int() as length, *_):
             return f"of length {length}"
+        case (Identity(), Exact() as keys):
+            return f"of the keys {keys!r}"
         case Identity():
             return repr(value) if hasattr(value.x, "__name__") else ""
         case (type(), tuple() as shape, dtype, str() as device, _, *tracked):

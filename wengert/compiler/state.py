@@ -29,6 +29,7 @@ __all__ = [
     "NUMBERS",
     "PLAIN",
     "PROGRAMS",
+    "STILL",
     "UNCHANGING",
     "Exact",
     "Identity",
@@ -49,15 +50,15 @@ PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), type(...)}
 #: Classes of further values that are compared, by their texts.
 UNCHANGING = (np.generic, np.dtype, DType, range, Decimal, Fraction, date, PurePath)
 #: Classes of generators of random numbers, whose states can be put back.
-GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
+GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 #: Packages of Wengert whose objects are walked.
 _OWN = (
     *[f"wengert.{room}" for room in ("nn", "optim", "amp", "distributed", "func", "data")],
     *[f"wengert.{room}" for room in ("numpy", "scipy", "torch", "tape.hooks")],
 )
 #: Packages of objects that never change, or that do nothing to a program.
-_STILL = frozenset({
-    *("numpy", "builtins", "typing", "types", "re", "pathlib", "enum", "abc", "torch", "jax"),
+STILL = frozenset({
+    *("numpy", "builtins", "typing", "types", "re", "pathlib", "enum", "abc", "jax"),
     *("jaxlib", "cupy", "dask", "array_api_strict", "ml_dtypes", "datetime", "fractions"),
     *("wengert", "dataclasses", "_abc", "array_api_compat", "logging", "warnings", "_thread"),
     *("_io", "_csv"),
@@ -72,16 +73,19 @@ _CHANGING = (
         np.poly1d,
         np.void,
         np.ndarray,
+        np.random.BitGenerator,
         threading.local,
     ),
     *(ContextVar, MappingView, ABCPolyBase, functools._lru_cache_wrapper, np.random.SeedSequence),
 )
+#: Classes with a dtype that are no raw arrays.
+_NO_RAW = (Tensor, Lifted, np.generic)
 #: Types of numbers that may be inputs.
 NUMBERS = (int, float)
 #: The attribute in which an object has its compiled methods, which is no state.
 PROGRAMS = "_wengert_programs"
 #: Stands for the absence of an object.
-Missing: Any = type("Missing", (), {"__repr__": lambda self: "nothing"})()
+Missing: Any = type("Missing", (), {"__repr__": lambda self: "not set"})()
 
 
 class Place(NamedTuple):
@@ -204,7 +208,8 @@ class State:
         self.facts: list[tuple[str, Any]] = []
         #: What is at places: plain values, and objects.
         self.held: list[tuple[Place, Any]] = []
-        #: Containers, with their length, or where the order matters their keys; and their names.
+        #: Containers, with their length, or where the order matters their keys, and their names. A
+        #: list is of names of attributes.
         self.sizes: list[tuple[Any, Any, str]] = []
         #: The dicts in which optimisers begin to keep something, and whether one keeps nothing yet.
         self.growing: set[int] = set()
@@ -228,7 +233,7 @@ class State:
 
     def structure(self) -> tuple[Any, ...]:
         """The state's part of a signature."""
-        return (*self.facts, ("what optimizers share", tuple(self.shares)))
+        return (*self.facts, ("which numbers of optimizers are equal", tuple(self.shares)))
 
 
 def is_plain(x: Any) -> bool:
@@ -250,7 +255,7 @@ def leads_on(x: Any) -> bool:
 def is_array(x: Any) -> bool:
     """Whether something is a raw array of a library."""
     kind = type(x)
-    if not hasattr(kind, "dtype") or issubclass(kind, Tensor | Lifted | np.generic):
+    if not hasattr(kind, "dtype") or issubclass(kind, _NO_RAW):
         return False
     try:
         namespaces[kind]
@@ -261,8 +266,13 @@ def is_array(x: Any) -> bool:
 
 def check_dtype(x: Any, name: str) -> None:
     """Raise for an array of a dtype that the standard has not."""
-    if isinstance(x, np.ndarray) and x.dtype.name not in DTYPES:
+    if isinstance(x, np.ndarray) and _name_of(x.dtype) not in DTYPES:
         raise TraceError(f"{name} is an array of {x.dtype}, which a program does not take")
+
+
+@functools.lru_cache(maxsize=64)
+def _name_of(dtype: np.dtype[Any]) -> str:
+    return dtype.name  # which NumPy composes in each call
 
 
 def same(a: Any, b: Any) -> bool:
@@ -289,15 +299,18 @@ def traits_of(kind: type) -> tuple[bool, bool, bool]:
     bases = [base for base in kind.__mro__ if base not in (Module, object)]
     # What stands for objects of SciPy's has tables of its own.
     own = str(kind.__module__).startswith(_OWN) and not hasattr(kind, "__mro_entries__")
-    walked = mine or own or package_of(kind.__module__) not in _STILL
+    walked = mine or own or package_of(kind.__module__) not in STILL
+    walked &= bool(kind.__dictoffset__) or package_of(kind.__module__) != "torch"
     written = kind.__dictoffset__ or any("__slots__" in vars(base) for base in bases)
     opaque = walked and not written and not hasattr(kind, "__get__")
     # What is in C, of which a Python class inherits.
     opaque |= walked and any(traits_of(base)[1] for base in bases[1:] if base not in UNCHANGING)
     nexts = [vars(base).get("__next__") for base in bases]
     opaque |= any(type(x) is WrapperDescriptorType for x in nexts) and kind.__module__ != "_io"
+    # PyTorch's modules compute with what is replaced while a function is recorded.
+    opaque |= any(base.__module__ == "torch.nn.modules.module" for base in bases)
     others = [base for base in bases if not class_of_user(base) and "__dict__" in vars(base)]
     whole = not mine or is_dataclass(kind) or hasattr(kind, "__attrs_attrs__")
-    whole |= any(package_of(base.__module__) not in _STILL for base in others)
+    whole |= any(package_of(base.__module__) not in STILL for base in others)
     whole |= any(str(base.__module__).startswith("wengert.") for base in bases)
     return walked, opaque or issubclass(kind, _CHANGING), whole

@@ -8,11 +8,12 @@ way, and gives the inputs of programs, and the plain values that calls compare.
 import copyreg
 import dis
 import functools
+import random
 import re
 import sys
 import types
 import weakref
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
 from enum import Enum
 from itertools import pairwise
@@ -28,6 +29,7 @@ from wengert.compiler.state import (
     NUMBERS,
     PLAIN,
     PROGRAMS,
+    STILL,
     UNCHANGING,
     Exact,
     Identity,
@@ -63,12 +65,22 @@ _BY_NAME = frozenset({
 })  # fmt: skip
 #: Names by which code makes objects of the class of others.
 _MAKING = frozenset({"type", "__class__", "replace", "_replace", "copy", "deepcopy"})
+#: Functions of an object's identity, and what stands for them among names.
+_IDENTITIES = frozenset({"id", "hash"})
+_BY_IDENTITY = "id()"
+#: Names by which code reads a generator's state, and what stands for the global ones.
+_READING = frozenset({"bit_generator", "copy", "deepcopy", "get_state", "getstate", "spawn"})
+_OF_RANDOM = "random.getstate()"
+#: What a function or class says of itself.
+_SAID = frozenset({"__name__", "__qualname__", "__doc__", "__annotations__"})
 #: Names that count by whatever name the code has a library's function or class.
-_COUNTED = _BY_NAME | _MAKING | {"errstate", "seterr"}
+_COUNTED = _BY_NAME | _MAKING | _READING | {"errstate", "seterr", "get_type_hints"}
 #: Descriptors that read the attribute of their name.
 _READERS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 #: Types of functions, classes and descriptors.
 _NAMED = {type, types.FunctionType, *_READERS, *map(type, (len, str.__len__, "".__len__, str.join))}
+#: Attributes of optimizers that no step reads; schedules hold the same lists.
+_OF_SCHEDULES = frozenset({"defaults", "_factors", "_rates"})
 #: Attributes of modules that Wengert reads.
 _OF_MODULES = frozenset({"training", "_buffers", "_hooks"})
 #: The attributes of objects which lead on to the rest of what they are.
@@ -83,6 +95,13 @@ _PARTS: list[tuple[type, tuple[str, ...]]] = [
     (super, ("__thisclass__", "__self__")),
     (np.vectorize, ("pyfunc", "otypes", "signature", "excluded")),
 ]
+#: What cells of a library's functions hold of a cache.
+_CACHES = (type(Missing), types.BuiltinMethodType, weakref.WeakKeyDictionary)
+#: Containers of items, the ordered ones first, and bound methods in C.
+_ITEMS = (list, deque, set, frozenset)
+_BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
+#: Objects whose numbers are inputs.
+_NUMERIC = (Optimizer, LRScheduler, ReduceLROnPlateau, GradScaler)
 #: Classes with a way of their own, of which a user's may have more.
 _EXTENDED: tuple[type, ...] = (
     *(types.ModuleType, dict, list, deque, set, frozenset, *GENERATORS),
@@ -101,6 +120,9 @@ def find_state(
     The walk adds to the ``names`` that the function's code is known to have.
     """
     arguments = [*arguments]
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    if code is not None and of_user(function.__globals__.get("__name__")):
+        names.update(_names(code))  # which saves another walk where there is no other code
     while True:
         before = len(names)
         walk = _Walk(names)
@@ -113,6 +135,7 @@ def find_state(
         while walk.later:  # optimisers, whose parameters have got their names from modules
             walk.instance(*walk.later.pop(0), now=True)
         if len(names) == before:
+            walk.check_generators()
             return walk.state
 
 
@@ -122,6 +145,9 @@ class _Walk:
         self.later: list[tuple[Any, str]] = []
         self.classes: set[type] = set()  # whose attributes are visited
         self.every = not names.isdisjoint(_BY_NAME)
+        self.said = sorted(names & _SAID)
+        if "get_type_hints" in names:
+            self.said.append("__annotations__")
         self.shared: dict[Any, int] | None = None  # the numbers of an optimizer's state
 
     def argument(self, x: Any, name: str) -> None:
@@ -137,11 +163,9 @@ class _Walk:
         """Add what a program assumes."""
         self.state.facts.append((name, what))
         if len(self.state.facts) > LARGEST:
-            within = [re.sub(r"(\[[^\[]*\]|\.[^.\[]*)$", "", x) for x, _ in self.state.facts]
-            (branch, count), *_ = Counter(within).most_common(1)
             raise TraceError(
-                f"the compiled function leads to more than {LARGEST} objects, {count} of them in "
-                f"{branch}; pass what it needs of them as an argument, or keep them in a Tensor"
+                f"the compiled function leads to more than {LARGEST} objects, among them {name}; "
+                "pass what it needs of them as an argument, or keep them in a Tensor"
             )
 
     def first(self, x: Any, name: str) -> bool:
@@ -152,7 +176,17 @@ class _Walk:
             return False
         self.state.known[id(x)] = name
         self.state.objects.append(x)
+        if _BY_IDENTITY in self.names:
+            self.fact(f"identity of {name}", Identity(x))
         return True
+
+    def check_generators(self) -> None:
+        """Raise if the code may read the state of a generator, which calls do not compare."""
+        if read := self.names & (_READING if self.state.randoms else {_OF_RANDOM}):
+            raise TraceError(
+                f"the compiled function may read the state of a random generator ({min(read)}), "
+                "where a replay would use the same again; read it outside"
+            )
 
     def visit(self, x: Any, place: Place | None, name: str, numeric: bool = False) -> None:
         """Visit what is at a place. Numbers are inputs in what is ``numeric``."""
@@ -270,15 +304,18 @@ class _Walk:
             self.names.add(x.attrname or "")
         if kind in _NAMED and not of_user(getattr(x, "__module__", None) or "builtins"):
             self.names.update({x.__name__} if kind in _READERS else {x.__name__} & _COUNTED)
+        if x is id or x is hash:
+            self.names.add(_BY_IDENTITY)
         if kind is types.FunctionType:
             mine = of_user(x.__globals__.get("__name__"))
             # Functions of a library may share their code, and differ in what is in their cells.
             self.fact(name, Identity(x.__code__ if mine or hasattr(x, "__wrapped__") else x))
             self.function(x, name, mine)
-        elif isinstance(x, list | deque | set | frozenset):
+        elif isinstance(x, _ITEMS):
             self.check_access(x, name)
-            self.fact(name, (Identity(kind), len(x)))
-            ordered = isinstance(x, list | deque)
+            room = (x.maxlen,) if isinstance(x, deque) else ()
+            self.fact(name, (Identity(kind), len(x), *room))
+            ordered = isinstance(x, _ITEMS[:2])
             self.state.sizes.append((x, len(x) if ordered else frozenset(x), name))
             for i, part in enumerate(x):
                 called = name if numeric and len(x) == 1 else item_name(name, i)  # its one group
@@ -299,15 +336,13 @@ class _Walk:
             for base in x.__mro__:  # objects of it may be made
                 if class_of_user(base) and "__init__" in vars(base):
                     self.visit_at(vars(base), "__init__", f"{base.__name__}.__init__")
-        elif isinstance(x, GENERATORS):
+        elif isinstance(x, GENERATORS) and not isinstance(x, random.SystemRandom):
             self.fact(name, Identity(kind))
             self.state.randoms.append((name, x))
         elif hasattr(kind, "_original"):  # a compiled function
             self.fact(name, Identity(kind))
             self.visit(x._original(), None, f"{name}.function")
-        elif isinstance(x, types.BuiltinMethodType | types.MethodWrapperType) and not isinstance(
-            x.__self__, types.ModuleType | type(None)
-        ):
+        elif isinstance(x, _BOUND) and not isinstance(x.__self__, types.ModuleType | type(None)):
             self.fact(name, (Identity(kind), x.__name__))
             self.visit(x.__self__, None, f"{name}.__self__")
         elif parts := next((keys for kinds, keys in _PARTS if isinstance(x, kinds)), ()):
@@ -327,24 +362,26 @@ class _Walk:
     def function(self, x: types.FunctionType, name: str, mine: bool) -> None:
         """Follow a function, of the user's or of a library."""
         code = x.__code__
+        names = _names(code) if mine else frozenset[str]()
+        self.names.update(names)
         for variable, cell in zip(code.co_freevars, x.__closure__ or (), strict=True):
-            if variable == "__class__":
-                continue
             held = Place(cell, "cell_contents", variable, "attr").get()
-            if held is Missing or isinstance(
-                held, Plan
-            ):  # which an operation's first call replaces
+            if isinstance(held, Plan):  # which an operation's first call replaces
                 continue
-            if not mine and isinstance(held, types.BuiltinMethodType | weakref.WeakKeyDictionary):
-                continue  # of a cache
+            if not mine and (variable == "__class__" or isinstance(held, _CACHES)):
+                continue
             called = variable if mine else f"{name}.{variable}"
-            self.visit_at(cell, "cell_contents", called, "attr")
+            if variable == "__class__" and "super" in names and isinstance(held, type):
+                self.cls(held, called)
+            else:
+                self.visit_at(cell, "cell_contents", called, "attr")
         for where in ("__defaults__", "__kwdefaults__"):
             if getattr(x, where):
                 self.visit_at(x, where, f"{name}.{where}", "attr")
+        for key in self.said:
+            self.visit_at(x, key, f"{name}.{key}", "attr")
         if mine:
-            names, space = _names(code), x.__globals__
-            self.names.update(names)
+            space = x.__globals__
             self.state.held.append((Place(x, "__code__", f"{name}.__code__", "attr"), code))
             self.visit_globals(space, "", names)
             for key in _operands(code, "LOAD_GLOBAL") - space.keys():
@@ -382,7 +419,7 @@ class _Walk:
         self.fact(name, (Identity(type(x)), Exact(tuple(keys)) if by_name else len(keys)))
         # A defaultdict makes items that are asked for.
         ordered = not numeric or type(x) is defaultdict
-        self.state.sizes.append((x, keys if ordered else len(keys), name))
+        self.state.sizes.append((x, tuple(keys) if ordered else len(keys), name))
         outer = id(x) in self.state.growing and self.shared is None
         self.shared = {} if outer else self.shared
         for key in keys:
@@ -410,7 +447,10 @@ class _Walk:
             self.cls(type(kind), type(kind).__name__)
         own = [base for base in kind.__mro__ if class_of_user(base)]
         made = not self.names.isdisjoint(_MAKING)  # objects of it, perhaps
-        others = [base for base in kind.__mro__ if package_of(base.__module__) == "wengert"]
+        others = [base for base in kind.__mro__[:-1] if not class_of_user(base)]
+        ours = [base for base in others if package_of(base.__module__) == "wengert"]
+        # Code of a library calls methods by computed names, as a visitor of trees does.
+        every = self.every or any(package_of(base.__module__) not in STILL for base in others)
         for base in own:
             if base in self.classes:
                 continue
@@ -420,15 +460,21 @@ class _Walk:
                 copyreg._slotnames(base)  # type: ignore[attr-defined]
             space = vars(base)
             self.names.update(space.get("__match_args__", ()))
+            if space.get("_is_runtime_protocol"):
+                isinstance(None, base)  # which keeps what it asks for
+                self.names.update(space, space.get("__annotations__", ()))
+            for key in self.said:
+                self.visit_at(base, key, f"{name}.{key}", "attr")
             self.state.sizes.append((space, [*space], name))
             for key in [*space]:
                 x, special = space[key], key.startswith("__")
+                method = hasattr(type(x), "__get__") or callable(x)
                 if special:
-                    called = hasattr(type(x), "__get__") or callable(x)
-                    called &= made or key != "__init__"
+                    called = method and (made or key != "__init__")
                 else:
-                    called = self.every or any(hasattr(each, key) for each in others)
-                called |= key in self.names or key == "_member_map_"  # of an enum, by value
+                    read = others if method else ours
+                    called = every or any(hasattr(each, key) for each in read)
+                called |= key in self.names or key in _BY_PYTHON
                 if not called or key in _SKIPPED:
                     continue
                 if isinstance(x, _READERS) or (key in _OF_DATACLASSES and _is_generated(x)):
@@ -440,7 +486,7 @@ class _Walk:
     def instance(self, x: Any, name: str, *, now: bool = False) -> None:
         """Visit an object's attributes."""
         kind: type = type(x)
-        numeric = isinstance(x, Optimizer | LRScheduler | ReduceLROnPlateau | GradScaler)
+        numeric = isinstance(x, _NUMERIC)
         if numeric and not now:
             self.later.append((x, name))
             return
@@ -451,7 +497,7 @@ class _Walk:
         walked, opaque, _ = traits_of(kind)
         if opaque or (kind is np.ufunc and x.__name__.endswith(" (vectorized)")):
             raise TraceError(
-                f"{name} is a {kind.__name__}, into which a compiled function can't look; pass "
+                f"{name!r} is a {kind.__name__}, into which a compiled function can't look; pass "
                 "what it needs of it as an argument"
             )
         if not walked:
@@ -478,15 +524,22 @@ class _Walk:
         space = getattr(x, "__dict__", None)
         module, whole = isinstance(x, Module), self.every or traits_of(kind)[2]
         if type(space) is dict:
-            at = Place(x, "__dict__", f"{name}.__dict__", "attr")
-            self.state.held.append((at, space))
+            self.state.held.append((Place(x, "__dict__", f"{name}.__dict__", "attr"), space))
             optimizer = isinstance(x, Optimizer)
             # The keys of its state have got names before.
             for key, part in sorted(space.items(), key=lambda item: item[0] == "state"):
+                if key == PROGRAMS and not self.names.isdisjoint({"vars", "__dict__", "dir"}):
+                    raise TraceError(
+                        f"the compiled function may read all attributes of {name!r}, also the "
+                        "programs of compiled methods; compile a method of the object instead"
+                    )
                 read = module and (key in _OF_MODULES or isinstance(part, Tensor | Module))
                 if not (read or whole or key in self.names) or key == PROGRAMS:
                     continue
-                if not optimizer or key != "defaults":
+                if module and key == "_buffers":  # which is replaced, and never changed
+                    self.fact(f"{name}.{key}", Exact(tuple(part.items())))
+                    self.state.held.append((Place(space, key, f"{name}.{key}"), part))
+                elif not optimizer or key not in _OF_SCHEDULES or key in self.names:
                     called = name if optimizer and key == "param_groups" else f"{name}.{key}"
                     self.visit_at(space, key, called, numeric=numeric)
             ordered = mine or kind.__module__ == "wengert.nn.containers"
@@ -499,6 +552,8 @@ class _Walk:
             self.cls(kind, kind.__name__)
 
 
+#: What patterns, ``**`` and enums read of a class.
+_BY_PYTHON = frozenset({"__match_args__", "keys", "_member_map_"})
 #: Methods that a dataclass, all of whose fields are compared, may have from its decorator.
 _OF_DATACLASSES = frozenset({"__eq__", "__hash__", "__setattr__", "__delattr__"})
 #: What is no state, and texts: these ask for an object's type and all attributes.
@@ -528,6 +583,10 @@ def _names(code: types.CodeType | None) -> frozenset[str]:
     # Patterns name attributes in tuples.
     texts = [x for x in code.co_consts if type(x) is tuple and all(type(y) is str for y in x)]
     names = frozenset(code.co_names)
+    if _IDENTITIES & names & _operands(code, "LOAD_GLOBAL"):
+        names |= {_BY_IDENTITY}
+    if "getstate" in names or {"random", "get_state"} <= names:
+        names |= {_OF_RANDOM}
     if "format" in names:  # perhaps of texts in the code alone, without fields such as {0.k}
         steps = [(x.opname, x.argval) for x in dis.get_instructions(code)]
         on = [before for before, (_, name) in pairwise(steps) if name == "format"]

@@ -28,7 +28,4 @@ __all__ = [
     "progress",
     "random_split",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = lambda: __all__

@@ -311,7 +311,7 @@ class DataLoader(Refusing, Generic[B]):
     # -- state -----------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the place in the data: epochs, batches of the running one, and its order.
+        """Return the place in the data: the epoch, how many of its batches are done, and its order.
 
         Returns
         -------

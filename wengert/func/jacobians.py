@@ -138,24 +138,24 @@ def jacobian(
     Parameters
     ----------
     sparsity : array or SciPy sparse matrix, optional
-        Where the Jacobian may differ from zero, of results' by arguments' elements, of one real
-        array each; without ``chunk_size``. Columns that share no row are computed together, or
-        rows that share no column, whichever are fewer. The result is dense. Each call is checked by
-        products with vectors: `ValueError` if entries elsewhere exceed the precision to the power
-        3/4 in their row or column, or any are inf or nan. Derivatives of the result are not
-        checked: for these the pattern has to hold around the point. Programs compiled by JAX can't
-        raise, and give nan.
+        Where the Jacobian may differ from zero: a row for each element of the result, a column for
+        each of the argument, both real arrays; without ``chunk_size``. Columns that share no row
+        are computed together, or rows that share no column, whichever are fewer. The result is
+        dense. Each call is checked by products with vectors: `ValueError` if entries elsewhere
+        exceed the precision to the power 3/4 in their row or column, or any are inf or nan. For
+        derivatives of the result, unchecked, the pattern has to hold around the point. Programs
+        compiled by JAX can't raise, and give nan.
 
     Notes
     -----
     The function is called once and recorded, and a sweep gives the rows. If the results have more
     elements than the differentiated arguments, and are more than a hundred or in more than two
-    leaves, the function is called again, with tangents, as `jacfwd` does. So it is for ``sparsity``
-    without ``has_aux``, if columns of fewer colours serve. The Jacobian is then that of the second
-    call, if the function draws random numbers. Rows are computed all the same in four cases: an
-    argument is complex and a result real; cotangents pass hooks; the derivative is on the tape
-    outside; the second call fails, as for an operation without a forward derivative, or for a
-    change in place of Tensors outside.
+    leaves, the function is called again, with tangents, as `jacfwd` does. So it is with
+    ``sparsity`` and without ``has_aux``, if there are fewer groups of columns than of rows. The
+    Jacobian is then that of the second call, if the function draws random numbers. Rows are
+    computed all the same in four cases: an argument is complex and a result real; cotangents pass
+    hooks; the derivative is on the tape outside; the second call fails, as for an operation without
+    a forward derivative, or for a change in place of Tensors outside.
 
     Examples
     --------

@@ -33,8 +33,8 @@ def hvp(
     Reverse over reverse: the gradient is recorded, and the vector swept back through it, at the
     cost of a small multiple of the function's. The Hessian is not formed [1]_; its symmetry is
     used. Tangents through the gradient give the same and were measured to take 1.3 to 2.6 times as
-    long. With complex arguments it is the derivative of the conjugate gradient that
-    `grad` gives.
+    long. With complex arguments it is the derivative of `grad`'s gradient,
+    :math:`2\,\partial f / \partial \bar z`.
 
     Where a function has no second derivatives, `hvp`, `hessian` and tangents through the gradient
     may differ: each gives finite numbers, infinities or nan by its own order of differentiation.

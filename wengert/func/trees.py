@@ -2,8 +2,12 @@
 
 import dataclasses
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import is_dataclass
+from functools import cached_property, lru_cache
 from itertools import islice
+from types import MemberDescriptorType
 from typing import Any, NamedTuple
 
 IsLeaf = Callable[[Any], bool] | None
@@ -23,19 +27,20 @@ class _Kind(NamedTuple):
 
 
 class _Keys:
-    """The keys of a dict: in the order of the children, and as they were inserted."""
+    """The keys of a dict, in the order of the children and as inserted; a default one's factory."""
 
-    __slots__ = ("inserted", "keys")
+    __slots__ = ("factory", "inserted", "keys")
 
-    def __init__(self, given: Iterable[Hashable]) -> None:
-        self.inserted = tuple(given)
-        try:
-            self.keys = tuple(sorted(self.inserted))  # type: ignore[type-var]
-        except TypeError:  # keys that cannot be compared stay as they are
-            self.keys = self.inserted
+    def __init__(self, node: dict[Any, Any]) -> None:
+        self.factory = getattr(node, "default_factory", None)
+        self.keys = self.inserted = tuple(node)
+        if type(node) is not OrderedDict:
+            with suppress(TypeError):  # keys that cannot be compared stay as they are
+                self.keys = tuple(sorted(node))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Keys) and self.keys == other.keys
+        mine = self.keys, self.factory
+        return isinstance(other, _Keys) and mine == (other.keys, other.factory)
 
     def __hash__(self) -> int:
         return hash(self.keys)
@@ -53,70 +58,92 @@ def _take_dict(node: dict[Any, Any]) -> tuple[list[Any], _Keys]:
     return [node[key] for key in keys.keys], keys
 
 
-def _take_default(node: Any) -> tuple[list[Any], tuple[Any, _Keys]]:
-    children, keys = _take_dict(node)
-    return children, (node.default_factory, keys)
+def _make_dict(cls: Any, keys: _Keys, children: Sequence[Any]) -> Any:
+    items = keys.items(children)
+    return defaultdict(keys.factory, items) if cls is defaultdict else cls(items)
 
 
-def _take_sequence(node: Sequence[Any]) -> tuple[Sequence[Any], None]:
-    return node, None
+class _Rest(NamedTuple):
+    """An object without its leaves: keys of items, and attributes, of which some are ``still``."""
+
+    keys: tuple[Hashable, ...]
+    names: tuple[str, ...]
+    still: tuple[tuple[str, Any], ...]
+
+    def moving(self) -> list[str]:
+        held = dict(self.still)
+        return [name for name in self.names if name not in held]
 
 
-def _take_dataclass(node: Any) -> tuple[list[Any], tuple[Any, ...]]:
-    fields = [field for field in dataclasses.fields(node) if field.init]
-    moving = tuple([field.name for field in fields if not field.metadata.get("static")])
-    still = tuple(
-        (field.name, getattr(node, field.name)) for field in fields if field.metadata.get("static")
+@lru_cache(maxsize=1024)
+def _attributes(cls: type) -> tuple[list[str], set[str], set[str], set[str]]:
+    """A class's slots, fields, static fields, and cached properties."""
+    fields = dataclasses.fields(cls) if is_dataclass(cls) else ()
+    known = [pair for base in cls.__mro__ for pair in vars(base).items()]
+    return (
+        [name for name, x in known if type(x) is MemberDescriptorType],
+        {field.name for field in fields if field.init},
+        {field.name for field in fields if field.metadata.get("static")},
+        {name for name, x in known if isinstance(x, cached_property)},
     )
-    return [getattr(node, name) for name in moving], (moving, still)
 
 
-def _indices(cls: type, extra: Any, count: int) -> list[str]:
-    return [f"[{i}]" for i in range(count)]
+def _take_object(node: Any) -> tuple[list[Any], _Rest]:
+    slots, fields, static, cached = _attributes(type(node))  # type: ignore[arg-type]
+    held = {name: getattr(node, name) for name in slots if hasattr(node, name)}
+    held |= getattr(node, "__dict__", {})
+    names = tuple([name for name in held if name not in cached])
+    free = [name for name in names if name not in static]
+    moving = {name for name in free if name in fields or _has_arrays(held[name])}
+    items = dict(node) if isinstance(node, dict) else {}
+    if isinstance(node, tuple):
+        items = dict(zip(node._fields, node, strict=True))  # type: ignore[attr-defined]
+    still = tuple([(name, held[name]) for name in names if name not in moving])
+    children = [*items.values(), *[held[name] for name in names if name in moving]]
+    return children, _Rest(tuple(items), names, still)
+
+
+def _has_arrays(x: Any) -> bool:
+    return any(hasattr(leaf, "dtype") and hasattr(leaf, "shape") for leaf in tree_leaves(x))
+
+
+def _make_object(cls: type, rest: _Rest, children: Sequence[Any]) -> Any:
+    base: Any = next(each for each in cls.__mro__ if not each.__flags__ & 1 << 9)  # one in C
+    items, held = children[: len(rest.keys)], dict(rest.still)
+    held |= zip(rest.moving(), children[len(items) :], strict=True)
+    node = base.__new__(cls, items) if base is tuple else base.__new__(cls)
+    if isinstance(node, dict):
+        for key, x in zip(rest.keys, items, strict=True):
+            base.__setitem__(node, key, x)
+    for name in rest.names:
+        object.__setattr__(node, name, held[name])
+    return node
 
 
 def _spellings(keys: Iterable[Hashable]) -> list[str]:
     return [f"[{key!r}]" for key in keys]
 
 
+_SEQUENCE = _Kind(
+    lambda node: (node, getattr(node, "maxlen", None)),
+    lambda cls, extra, children: deque(children, extra) if cls is deque else cls(children),
+    lambda cls, extra, count: [f"[{i}]" for i in range(count)],
+)
+_DICT = _Kind(_take_dict, _make_dict, lambda cls, extra, count: _spellings(extra.keys))
 _KINDS: dict[type, _Kind] = {
     type(None): _Kind(
         lambda node: ((), None), lambda cls, extra, children: None, lambda cls, extra, count: ()
     ),
-    list: _Kind(_take_sequence, lambda cls, extra, children: list(children), _indices),
-    tuple: _Kind(_take_sequence, lambda cls, extra, children: tuple(children), _indices),
-    deque: _Kind(
-        lambda node: (node, node.maxlen),
-        lambda cls, extra, children: deque(children, maxlen=extra),
-        _indices,
-    ),
-    dict: _Kind(
-        _take_dict,
-        lambda cls, extra, children: dict(extra.items(children)),
-        lambda cls, extra, count: _spellings(extra.keys),
-    ),
-    OrderedDict: _Kind(
-        lambda node: (list(node.values()), tuple(node)),
-        lambda cls, extra, children: OrderedDict(zip(extra, children, strict=True)),
-        lambda cls, extra, count: _spellings(extra),
-    ),
-    defaultdict: _Kind(
-        _take_default,
-        lambda cls, extra, children: defaultdict(extra[0], extra[1].items(children)),
-        lambda cls, extra, count: _spellings(extra[1].keys),
-    ),
+    **dict.fromkeys((list, tuple, deque), _SEQUENCE),
+    **dict.fromkeys((dict, OrderedDict, defaultdict), _DICT),
 }
-_NAMED = _Kind(
-    _take_sequence,
-    lambda cls, extra, children: cls(*children),
-    lambda cls, extra, count: [f".{name}" for name in cls._fields],  # type: ignore[attr-defined]
-)
-_DATACLASS = _Kind(
-    _take_dataclass,
-    lambda cls, extra, children: cls(
-        **dict(zip(extra[0], children, strict=True)), **dict(extra[1])
-    ),
-    lambda cls, extra, count: [f".{name}" for name in extra[0]],
+_OBJECT = _Kind(
+    _take_object,
+    _make_object,
+    lambda cls, extra, count: [
+        *(_spellings(extra.keys) if issubclass(cls, dict) else [f".{key}" for key in extra.keys]),
+        *[f".{name}" for name in extra.moving()],
+    ],
 )
 
 
@@ -154,12 +181,8 @@ def register_node(
     if node_kind(cls) is not None:
         raise ValueError(f"objects of {cls.__qualname__} are nodes of trees already")
 
-    def take(node: Any) -> tuple[tuple[Any, ...], Any]:
-        children, extra = flatten(node)
-        return tuple(children), extra
-
     _KINDS[cls] = _Kind(
-        take,
+        flatten,
         lambda cls, extra, children: unflatten(extra, tuple(children)),
         lambda cls, extra, count: [f"<{cls.__name__} child {i}>" for i in range(count)],
     )
@@ -170,9 +193,8 @@ def node_kind(cls: type) -> _Kind | None:
     found = _KINDS.get(cls)
     if found is not None:
         return found
-    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
-        return _NAMED
-    return _DATACLASS if dataclasses.is_dataclass(cls) else None
+    named = issubclass(cls, tuple) and hasattr(cls, "_fields")
+    return _OBJECT if named or is_dataclass(cls) else None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -261,11 +283,19 @@ class TreeDef:
         if self.cls is type(None):
             return "None"
         bare = self.cls in (list, tuple)
-        inside = ", ".join(str(c) if bare else f"{name}: {c}" for name, c in self._named_children())
-        return f"{self.cls.__name__}({inside})"
+        inside = [str(c) if bare else f"{name}: {c}" for name, c in self._named_children()]
+        inside += [f".{name}: {x!r}" for name, x in getattr(self.extra, "still", ())]
+        return f"{self.cls.__name__}({', '.join(inside)})"
 
 
 _LEAF = TreeDef(None, None, (), 1)
+
+
+def still_parts(structure: TreeDef) -> Iterator[tuple[str, Any]]:
+    """The attributes in a tree that are no leaves, with their names."""
+    yield from getattr(structure.extra, "still", ())
+    for child in structure.children:
+        yield from still_parts(child)
 
 
 def trees_of(structures: Iterable[TreeDef], leaves: Iterable[Any]) -> list[Any]:
@@ -280,8 +310,9 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeDef]
     Nodes are dicts (also ordered and default ones), lists, tuples, named tuples, deques,
     dataclasses, and what `register_node` knows. None is a node without leaves. All else is a leaf:
     Tensors, arrays, numbers, strings. The leaves of a dict come in the order of its sorted keys.
-    A field of a dataclass whose metadata has a true ``"static"`` belongs to the structure, as do
-    fields with ``init=False``, which the constructor sets.
+    Objects are rebuilt without their constructor. A field of a dataclass whose metadata has a true
+    ``"static"`` belongs to the structure. So do attributes without arrays that are no fields, or
+    fields with ``init=False``. Cached properties are left out.
 
     Parameters
     ----------

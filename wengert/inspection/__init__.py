@@ -22,7 +22,4 @@ __all__ = [
     "graph_breaks",
     "to_dot",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = lambda: __all__

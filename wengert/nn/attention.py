@@ -115,12 +115,14 @@ class MultiheadAttention(Refusing, Module):
                 key_padding_mask = ops.expand_dims(wrap(key_padding_mask), axis=0)
         query, key, _ = inputs
 
-        def split_heads(x: Tensor) -> Tensor:
-            """(batch, heads, length, depth)."""
-            split = ops.reshape(x, (*x.shape[:2], self.num_heads, self.head_dim))
-            return ops.permute_dims(split, (1 - sequence, 2, sequence, 3))
+        def split_heads(x: Tensor) -> tuple[Tensor, ...]:
+            """Of queries, keys and values together, or of one: (batch, heads, length, depth)."""
+            count = x.shape[2] // self.embed_dim
+            split = ops.reshape(x, (*x.shape[:2], count, self.num_heads, self.head_dim))
+            return ops.unstack(ops.permute_dims(split, (2, 1 - sequence, 3, sequence, 4)))
 
-        q, k, v = map(split_heads, _project(inputs, self.in_proj_weight, self.in_proj_bias))
+        projected = _project(inputs, self.in_proj_weight, self.in_proj_bias)
+        q, k, v = [part for x in projected for part in split_heads(x)]
         causal = is_causal and key_padding_mask is None and not need_weights
         mask = _merge(None if causal else attn_mask, key_padding_mask, q, k)
         dropout_p = self.dropout if self.training else 0.0
@@ -155,12 +157,10 @@ def _check_sequences(inputs: tuple[Any, Any, Any], batch_first: bool) -> tuple[b
 def _project(
     inputs: tuple[Any, Any, Any], weight: Tensor, bias: Tensor | None
 ) -> tuple[Tensor, ...]:
-    """Queries, keys and values, by one product if they are of one input."""
+    """Queries, keys and values, side by side by one product if they are of one input."""
     query, key, value = inputs
     if query is key is value:
-        together = F.linear(query, weight, bias)
-        shape = (*together.shape[:-1], 3, together.shape[-1] // 3)
-        return ops.unstack(ops.reshape(together, shape), axis=-2)
+        return (F.linear(query, weight, bias),)
     width = weight.shape[1]
     weights = ops.unstack(ops.reshape(weight, (3, width, width)))
     parts = (None,) * 3 if bias is None else ops.unstack(ops.reshape(bias, (3, -1)))

@@ -9,10 +9,7 @@ from wengert.nn.module import Module
 from wengert.ops.hints import Refusing
 
 #: What a call of a module takes of its function's parameters; a lone ``x`` is called ``input``.
-_INPUTS: Final = frozenset(
-    ["x", "input", "target", "x1", "x2", "input1", "input2", "var"]
-    + ["anchor", "positive", "negative"]
-)
+_INPUTS: Final = frozenset(["x", "input", "target", "x1", "x2", "var"])
 #: Options that are arrays, which are buffers.
 _BUFFERS: Final = ("weight", "pos_weight")
 

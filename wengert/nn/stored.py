@@ -72,18 +72,13 @@ Upsample = module("Upsample", F.interpolate, shown=_show_lengths, check=_set_sca
 
 
 # Losses and distances.
-def _check_reduction(loss: Any) -> None:
-    check_reduction(loss.reduction)
-
-
 def _check_batches(loss: Any) -> None:
     check_reduction("mean" if loss.reduction == "batchmean" else loss.reduction)
 
 
-_loss = partial(module, shown="", check=_check_reduction)
+_loss = partial(module, shown="", check=lambda loss: check_reduction(loss.reduction))
 BCELoss = _loss("BCELoss", F.binary_cross_entropy)
 BCEWithLogitsLoss = _loss("BCEWithLogitsLoss", F.binary_cross_entropy_with_logits)
-CosineEmbeddingLoss = _loss("CosineEmbeddingLoss", F.cosine_embedding_loss)
 CosineSimilarity = module("CosineSimilarity", F.cosine_similarity, shown="")
 CrossEntropyLoss = _loss("CrossEntropyLoss", F.cross_entropy)
 GaussianNLLLoss = _loss("GaussianNLLLoss", F.gaussian_nll_loss)

@@ -35,7 +35,6 @@ __all__ = [
     "Upsample",
     "BCELoss",
     "BCEWithLogitsLoss",
-    "CosineEmbeddingLoss",
     "CosineSimilarity",
     "CrossEntropyLoss",
     "GaussianNLLLoss",
@@ -252,14 +251,6 @@ class BCEWithLogitsLoss(Stored):
         pos_weight: Tensor | None = None,
     ) -> None: ...
     def forward(self, input: Any, target: Any) -> Tensor: ...
-
-class CosineEmbeddingLoss(Stored):
-    margin: float
-    reduction: Literal["mean", "sum", "none"]
-    def __init__(
-        self, margin: float = 0.0, *, reduction: Literal["mean", "sum", "none"] = "mean"
-    ) -> None: ...
-    def forward(self, input1: Any, input2: Any, target: Any) -> Tensor: ...
 
 class CosineSimilarity(Stored):
     dim: int

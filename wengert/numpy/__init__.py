@@ -1,6 +1,6 @@
 """NumPy's names and meanings over Wengert's functions.
 
-Constructors give Tensors that can be differentiated and written into. Importing this room gives
+Constructors give Tensors that can be differentiated and written into. Importing this module gives
 NumPy's meanings to the methods of all Tensors in the process, and makes float64 the default dtype.
 
 >>> import wengert.numpy as np

@@ -14,7 +14,7 @@ import numpy as np
 
 import wengert as wg
 from wengert.func import tree_map
-from wengert.protocols import array_ufunc, call_counterpart
+from wengert.protocols import array_ufunc, call_counterpart, no_counterpart
 from wengert.protocols.translation import parameters_of
 from wengert.protocols.ufuncs import ELEMENTWISE
 from wengert.tape.node import is_lifted
@@ -214,11 +214,7 @@ def plain(x: Any, label: str, lost: bool) -> Any:
     if not isinstance(x, Tensor):
         return x
     if is_lifted(x._array) or (lost and differentiates(x) and x.dtype.inexact):
-        raise TypeError(
-            f"{label} is NumPy's own, and would lose the derivative of a Tensor: write it with "
-            "functions that have one, or as a wengert.autograd.Function; where no derivative is "
-            "needed, pass x.detach()"
-        )
+        raise no_counterpart(label)
     array = x.detach().numpy().view()
     array.flags.writeable = False
     return array
@@ -231,7 +227,10 @@ def passing(label: str, theirs: Callable[..., Any], lost: bool = True) -> Callab
     def call(*args: Any, **keywords: Any) -> Any:
         values = [plain(x, label, lost) for x in args]
         named = {name: plain(x, label, lost) for name, x in keywords.items()}
-        return _own(theirs, values, named, [*args, *keywords.values()])
+        try:
+            return _own(theirs, values, named, [*args, *keywords.values()])
+        except ValueError as error:
+            raise (no_counterpart(label) if "read-only" in str(error) else error) from None
 
     return call
 

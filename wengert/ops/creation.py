@@ -150,7 +150,7 @@ def _fill(
 def empty(
     shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array with any values; lengths may come one by one. Array API standard.
+    """Return an array, its values not set; lengths may come one by one. Array API standard.
 
     Examples
     --------
@@ -277,7 +277,7 @@ def _like(
 def empty_like(
     x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array like ``x``, whose values are whatever was in memory. Array API standard.
+    """Return an array like ``x``, its values not set. Array API standard.
 
     Examples
     --------

@@ -4,6 +4,7 @@
 about a method, it accepts only calls that one of them accepts, and otherwise raises an error.
 """
 
+import math
 from operator import index
 from typing import Any
 
@@ -49,9 +50,7 @@ def flatten(x: Tensor, /, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     last = as_axis(end_dim, len(shape), "flatten")
     if first > last:
         raise RuntimeError(f"flatten: start_dim={start_dim} cannot come after end_dim={end_dim}")
-    joined = 1
-    for length in shape[first : last + 1]:
-        joined *= length
+    joined = math.prod(shape[first : last + 1])
     return manipulation.reshape(x, (*shape[:first], joined, *shape[last + 1 :]))
 
 

@@ -59,7 +59,7 @@ def manual_seed(seed: int) -> None:
     if seed < 0:
         raise ValueError(f"a seed can't be negative, and is {seed}")
     if (known := generators.follower.get()) is not None:
-        known.seeded()
+        known.refuse_seed()
     with lock:
         host().bit_generator.state = np.random.PCG64(seed).state
         generators.reseed(seed)

@@ -245,8 +245,8 @@ def var(
     Derivative :math:`\frac 2 {n - c} (x_i - \bar x)`. Some libraries have no variance of complex
     numbers. The result is of the shape of ``x`` without the reduced axes, and the real dtype of its
     precision. Raises `ValueError` if an axis is out of bounds or comes twice. The correction
-    :math:`c` is 1 for an unbiased estimate from a sample; the result is differentiable in a Tensor
-    of no axes. Array API standard.
+    :math:`c` is 1 for an unbiased estimate from a sample; it may be a Tensor without axes, and is
+    then differentiated. Array API standard.
 
     Examples
     --------

@@ -57,10 +57,10 @@ def _diff_rule(xp: Any, g: Any, x_shape: tuple[int, ...], axis: int, n: int) -> 
 def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """Difference of neighbours along an axis, :math:`x_{i+1} - x_i`, taken ``n`` times.
 
-    The derivative is the negative difference of the cotangent between zeros, ``n`` times. The
-    result is as ``x``, but shorter by ``n`` along ``axis``. Raises `ValueError` if ``n`` is
-    negative or there is no such axis. ``prepend`` and ``append`` are put before and after ``x``
-    first. With ``n=0`` the result is a view of ``x``. Array API standard.
+    For the gradient, the cotangent is padded with a zero at both ends, and its negative
+    difference is taken, ``n`` times. The result is as ``x``, with ``prepend`` before and
+    ``append`` after it, but shorter by ``n`` along ``axis``. With ``n=0`` it is a view of ``x``.
+    Raises `ValueError` if ``n`` is negative or there is no such axis. Array API standard.
 
     Examples
     --------

@@ -10,21 +10,8 @@ from wengert.optim.optimizer import Optimizer
 from wengert.optim.sgd import SGD
 
 __all__ = [
-    "LBFGS",
-    "SGD",
-    "Adadelta",
-    "Adagrad",
-    "Adam",
-    "AdamW",
-    "Adamax",
-    "Lion",
-    "Muon",
-    "NAdam",
-    "Optimizer",
-    "RAdam",
-    "RMSprop",
-    "lr_scheduler",
-    "swa_utils",
-]
+    "LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Lion", "Muon", "NAdam",
+    "Optimizer", "RAdam", "RMSprop", "lr_scheduler", "swa_utils",
+]  # fmt: skip
 
 list_public(__name__)

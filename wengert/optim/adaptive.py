@@ -124,7 +124,7 @@ class Adagrad(Counting):
 
 
 class Adadelta(Counting):
-    r"""Adadelta: steps in units of the parameter, by running means of squares of both.
+    r"""Adadelta: steps scaled by running means of squared gradients and squared steps.
 
     .. math::
         v_t &= \rho v_{t-1} + (1 - \rho) g_t^2 \\

@@ -14,20 +14,10 @@ from wengert.ops.hints import Refusing, list_public
 from wengert.optim.scheduler import LRScheduler, ReduceLROnPlateau, Schedule, spread_over_groups
 
 __all__ = [
-    "ConstantLR",
-    "CosineAnnealingLR",
-    "CosineAnnealingWarmRestarts",
-    "ExponentialLR",
-    "LRScheduler",
-    "LambdaLR",
-    "LinearLR",
-    "MultiStepLR",
-    "OneCycleLR",
-    "PolynomialLR",
-    "ReduceLROnPlateau",
-    "SequentialLR",
-    "StepLR",
-]
+    "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "ExponentialLR",
+    "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "OneCycleLR",
+    "ReduceLROnPlateau", "SequentialLR", "StepLR",
+]  # fmt: skip
 
 list_public(__name__)
 Function = Callable[[Any], float]
@@ -37,7 +27,7 @@ Function = Callable[[Any], float]
 class LambdaLR(Schedule):
     r"""The initial rate times a function of the step: :math:`\gamma_t = \gamma_0 f(t)`.
 
-    :math:`f` is ``lr_lambda``, or one of a list for each group. The state has nothing of it.
+    :math:`f` is ``lr_lambda``, or one of a list for each group. It is not saved in the state.
     """
 
     lr_lambda: Function | list[Function]
@@ -116,22 +106,6 @@ class ExponentialLR(Schedule):
         return self.gamma**step
 
 
-@dataclass(repr=False, eq=False)
-class PolynomialLR(Schedule):
-    r"""A power of a line down to zero: :math:`\gamma_t = \gamma_0 (1 - \min(t, n) / n)^q`.
-
-    Here :math:`n` is ``total_iters`` and :math:`q` ``power``.
-    """
-
-    total_iters: int = 5
-    power: float = 1.0
-
-    _positive = ("total_iters",)
-
-    def lr_factor(self, step: Any) -> Any:
-        return (1 - min(step, self.total_iters) / self.total_iters) ** self.power
-
-
 def _cosine_factor(part: Any) -> Any:
     """The height of half a wave from 1 to 0, also at a number that a compiled step counts in."""
     angle = math.pi * part
@@ -190,9 +164,9 @@ class OneCycleLR(Schedule, Refusing):
 
     The largest rate ``max_lr`` may be a list for the groups. There are ``total_steps``, or
     ``epochs`` times ``steps_per_epoch``; the rate grows in the part ``pct_start`` of them. The
-    largest rate is ``div_factor`` times the first one, which becomes ``"initial_lr"``, and that
-    ``final_div_factor`` times the last. With ``cycle_momentum`` the momentum, or :math:`\beta_1`,
-    goes the opposite way.
+    first rate, which becomes ``"initial_lr"``, is the largest divided by ``div_factor``; the last
+    is the first divided by ``final_div_factor``. With ``cycle_momentum`` the momentum, or
+    :math:`\beta_1`, goes the opposite way.
     """
 
     max_lr: float | list[float]
@@ -261,7 +235,7 @@ class OneCycleLR(Schedule, Refusing):
 
 @dataclass(repr=False, eq=False)
 class SequentialLR(Schedule):
-    """One schedule after the other; the own step of each but the first is 0 at its milestone.
+    """One schedule after the other; each but the first counts its steps from its milestone.
 
     Examples
     --------

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Final
 
 from wengert.backends import DTYPES, BackendError, DType, backend_of, dtype_of, namespaces
+from wengert.backends.states import check_names
 from wengert.interpreters.namespaces import differentiable
 from wengert.names import KEYWORDS
 from wengert.nn.conversion import convert
@@ -124,7 +125,7 @@ class Optimizer(Refusing):
     def check(self, group: Group) -> None:
         """Raise `ValueError` for hyper-parameters that make no sense: those outside `ranges`.
 
-        A schedule may end a rounding below 0, so its first rate is looked at.
+        Of a scheduled rate the first value is checked: the last may be a rounding below 0.
         """
         for name, allowed in self.ranges.items():
             scheduled = name == "lr" and "initial_lr" in group
@@ -235,6 +236,7 @@ class Optimizer(Refusing):
         parameter at their position: to float32 where that is of half precision. Raises `ValueError`
         for groups, hyper-parameters or shapes that do not fit. Nothing has changed then.
         """
+        check_names(type(self).__name__, state_dict, ("state", "param_groups"))
         owners: dict[Any, Tensor] = {}
         merged = self._merge_groups(state_dict["param_groups"], owners)
         if strange := [key for key in state_dict["state"] if key not in owners]:

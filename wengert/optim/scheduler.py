@@ -14,15 +14,15 @@ class LRScheduler:
     """The base of the schedules: after each epoch, or each batch, `step` sets the rates.
 
     A subclass defines ``lr_factor(step)``, by which the initial rates are multiplied, or PyTorch's
-    ``get_lr()``, which returns a rate for each group by ``last_epoch`` and ``base_lrs``. Schedules
-    of one optimiser multiply if all of them are factors; `SequentialLR` takes turns. A rate that no
+    ``get_lr()``, which returns a rate for each group by ``last_epoch`` and ``base_lrs``. Factors of
+    all schedules of one optimiser are multiplied; `SequentialLR` joins others. A rate that no
     schedule has set is never overwritten: `step` raises.
 
     Attributes
     ----------
     base_lrs : tuple of float
-        The groups' initial rates, ``"initial_lr"``. Assigned, they are what this schedule, alone
-        from then on, sets the rates by.
+        The groups' initial rates, ``"initial_lr"``. Assigning them makes this the only
+        schedule of its optimiser, and its factors multiply them.
     last_epoch : int
         How many steps have been made.
 

@@ -3,7 +3,4 @@
 from wengert.optimize.adapters import least_squares, minimize, root
 
 __all__ = ["least_squares", "minimize", "root"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = lambda: __all__

@@ -86,7 +86,7 @@ def minimize(
         ``callback(intermediate_result)``.
     compile : bool
         Whether to record value, gradient and Hessian once, and to replay them: see
-        `wengert.compile`. Arrays that ``fun`` uses beside ``x`` stay what they are then.
+        `wengert.compile`. Arrays that ``fun`` uses beside ``x`` may change between calls.
 
     Returns
     -------

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.names import HINTS
 from wengert.ops.data_type import astype, check_storable
 from wengert.ops.operators import GIVEN, is_foreign, strong
 from wengert.tape.node import is_lifted
@@ -47,7 +48,7 @@ def _of_ufunc(ufunc: np.ufunc, method: str) -> tuple[str, Callable[..., Any]]:
         label = f"the ufunc {name}"
         function = table["special"](ufunc) if method == "__call__" else None
     if function is None:
-        raise _no_counterpart(label)
+        raise no_counterpart(label)
     return label, function
 
 
@@ -94,19 +95,22 @@ def array_function(
     name = f"{module.replace('numpy', 'np', 1)}.{func.__name__}"
     function = _table(TABLES[module]).get(func.__name__) if module in TABLES else None
     if function is None:
-        raise _no_counterpart(name)
+        raise no_counterpart(name)
     keywords = dict(kwargs)
     return call_counterpart(name, function, args, keywords, keywords.pop("out", None))
 
 
-def _no_counterpart(name: str) -> TypeError:
+def no_counterpart(name: str) -> TypeError:
+    """The error for one of NumPy's functions that Tensors have no counterpart of."""
     if name.startswith("np.save"):
         return TypeError(f"{name} stores arrays: pass x.numpy(), or x.detach().numpy() if tracked")
-    return TypeError(
-        f"{name} has no counterpart that takes Tensors and is differentiated: write it with "
-        "functions that have one, or as a wengert.autograd.Function with a derivative of its own; "
-        "where none is needed, pass tensor.numpy()"
+    home, _, own = name.replace("np", "wengert", 1).rpartition(".")
+    way = HINTS.get(home, {}).get(own) or (
+        "it with functions that have one, or as a wengert.autograd.Function with a derivative of "
+        "its own; where none is needed, pass tensor.numpy()"
     )
+    told = f"{name} has no counterpart that takes Tensors and is differentiated"
+    return TypeError(f"{told}: write {way}")
 
 
 def call_counterpart(

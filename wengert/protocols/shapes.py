@@ -15,6 +15,7 @@ from wengert.ops.creation import full_like, zeros_like
 from wengert.ops.data_type import astype, check_storable
 from wengert.ops.grids import meshgrid
 from wengert.ops.indexing import getitem, setitem
+from wengert.ops.manipulation.arranging import IN_ROWS
 from wengert.ops.operands import operands
 from wengert.protocols import UnsupportedError
 from wengert.protocols.translation import cast, list_of, refuse
@@ -225,13 +226,13 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
 
 def ravel(a: Any, order: str = "C") -> Tensor:
     """``np.ravel``."""
-    refuse({"order of elements": order})
-    return ma.reshape(a, (-1,))
+    return reshape(a, -1, order)
 
 
 def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Tensor:
     """``np.reshape``."""
-    refuse({"order of elements": order})
+    if order not in (None, "C"):
+        raise UnsupportedError(IN_ROWS.format(order))
     return ma.reshape(a, tuple(shape) if isinstance(shape, tuple | list) else (shape,), copy=copy)
 
 

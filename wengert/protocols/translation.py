@@ -22,7 +22,6 @@ _HARMLESS: dict[str, tuple[Any, ...] | None] = {
     "kind": None,
     "optimize": None,
     "order": (None, "C", "K", "A"),
-    "order of elements": (None, "C"),
     "out": (None,),
     "overwrite_input": None,
     "sparse": (False,),
@@ -62,7 +61,7 @@ def refuse(keywords: dict[str, Any]) -> None:
     for name, value in keywords.items():
         allowed = _HARMLESS.get(name, ())
         if allowed is not None and not any(value is one or value == one for one in allowed):
-            raise UnsupportedError(f"{name.split()[0]}={value!r} is not supported for Tensors")
+            raise UnsupportedError(f"{name}={value!r} is not supported for Tensors")
 
 
 def translate(function: Callable[..., Any], parameters: str) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""``scipy.integrate``: solutions of ODEs and integrals, by all that their functions use.
+"""``scipy.integrate``: integrals and solutions of ODEs, differentiated by all that is used in them.
 
 >>> from wengert.scipy import integrate
 >>> def decayed(rate):

@@ -1,9 +1,9 @@
-"""``scipy.special``: the functions of `wengert.special`, and others by all that has a derivative.
+"""``scipy.special``: the functions of `wengert.special`, and others with their derivatives.
 
-The incomplete gamma and beta functions have integrands that fall on both sides of one peak, in the
-logarithm of their variable. Their derivatives by the parameters are integrals over the shorter tail
-by the double exponential rule, which rules compose of the standard's functions. So derivatives of
-any order follow.
+The incomplete gamma and beta functions are integrals. In the logarithm of the variable, their
+integrands fall on both sides of one peak. So their derivatives by the parameters are integrals over
+the shorter tail, computed by the double exponential rule. The rules are written in the standard's
+functions, and so have derivatives of any order.
 
 >>> from wengert.scipy import special
 >>> a = wg.tensor(2.0, dtype=wg.float64, requires_grad=True)

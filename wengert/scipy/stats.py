@@ -1,4 +1,4 @@
-"""``scipy.stats``: densities, their integrals and inverses, and draws that follow parameters.
+"""``scipy.stats``: densities, their integrals and inverses, and draws, differentiated.
 
 >>> from wengert.scipy import stats
 >>> scale = wg.tensor(2.0, dtype=wg.float64, requires_grad=True)

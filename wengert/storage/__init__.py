@@ -3,7 +3,4 @@
 from wengert.storage.checkpoints import load, save
 
 __all__ = ["load", "save"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = lambda: __all__

@@ -2,6 +2,7 @@
 
 import json
 import os
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -156,12 +157,12 @@ def load(
         dtype of the file.
     ValueError
         If the file is no checkpoint, is damaged or not complete, was written by a later version,
-        has no state of a name, or one that doesn't fit its object. Each object has the state that
-        it had before then.
+        has no state of a name, or one that doesn't fit its object. Each object then has the state
+        that it had before.
 
     Notes
     -----
-    Wengert's own.
+    Wengert's own. A warning names the states that are left out where an optimiser's is loaded.
 
     Examples
     --------
@@ -200,6 +201,12 @@ def read_states(
         raise ValueError(f"{name}: {error}") from error
     if not objects and KEY not in metadata:
         raise ValueError(f"{name} holds Tensors without a checkpoint; wg.nn.load returns them")
+    left = [key for key in states if key not in holders]
+    if left and any(type(state) is dict and "param_groups" in state for state in built.values()):
+        text = (
+            f"{name} also holds the states of {', '.join(left)}: a run that goes on without them "
+        )
+        warnings.warn(text + "differs. Load them beside the optimiser's", stacklevel=3)
     _put_all(name, holders, built)
     return result
 

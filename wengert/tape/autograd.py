@@ -122,7 +122,7 @@ def grad(
         Whether an input that no output depends on gives None instead of an error. By default
         False, or the value of ``materialize_grads``.
     materialize_grads : bool
-        Whether such an input gives zeros.
+        Whether an input that no output depends on gives zeros.
 
     Examples
     --------

@@ -133,7 +133,7 @@ def make_hooked(node: Node) -> None:
     node.__class__ = _hooked[kind]
 
 
-def has_hooks(node: Node) -> bool:
+def has_hooks(node: Node | None) -> bool:
     """Whether there are hooks on the Tensor of a node."""
     extra = node.extra if isinstance(node, Hooked) else None
     return extra is not None and bool(extra.gradient or extra.accumulated)

@@ -306,6 +306,7 @@ class Methods:
         shape: builtins.int | Sequence[builtins.int],
         *lengths: builtins.int,
         copy: builtins.bool | None = None,
+        order: str = "C",
     ) -> Tensor: ...
     def reshape_as(self, other: Tensor, /) -> Tensor: ...
     def roll(

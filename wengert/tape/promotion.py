@@ -47,8 +47,8 @@ _local: ContextVar[DType | None] = ContextVar("wengert_default_dtype", default=N
 def set_default_dtype(dtype: Any) -> None:
     """Choose the dtype that Python floats get in creation functions; float32 until then.
 
-    Python complex numbers get the complex dtype of the same precision, and so do integers where
-    they meet functions or numbers that are floating.
+    Python complex numbers get the complex dtype of the same precision. Integers get the default
+    dtype where a function makes them floating, or they meet a Python float.
 
     Raises `TypeError` if it is no real floating dtype.
 

@@ -135,7 +135,6 @@ class GradientTest(Exploration):
         # Hypothesis distinguishes failures by the line that raises, and shrinks each separately.
         error = self._check(1, call, apart, {"check_grad_dtypes": self.single, "fast_mode": fast})
         if error is not None:
-            self._hasten(error)
             raise error
         with use_backend(self._backend):
             tracked = (
@@ -144,7 +143,6 @@ class GradientTest(Exploration):
         if tracked:
             error = self._check(2, call, apart, {"fast_mode": True})
             if error is not None:
-                self._hasten(error)
                 raise error
 
     def _hasten(self, error: GradcheckError) -> None:
@@ -167,20 +165,20 @@ class GradientTest(Exploration):
         given = {**options, **self.tolerances}
         if self.forward is not False:
             given[MODES[order].forward] = True
-        case, wrong = Case(order, call, apart, given, self._backend), None
+        case = Case(order, call, apart, given, self._backend)
         try:
-            done = self._carry_out(case)
+            self._carry_out(case)
         except GradcheckError as error:
-            wrong, done = error, error.case  # type: ignore[attr-defined]
             error.order = order
+            self._hasten(error)
+            return error
         except Exception as error:
             self._note(error, case)
             raise
-        self.lacks_forward |= done is not case
-        return wrong
+        return None
 
-    def _carry_out(self, case: Case) -> Case:
-        """Check a case, and return what was checked: forward mode only where there is one."""
+    def _carry_out(self, case: Case) -> None:
+        """Check a case, by forward mode only where there is one."""
         check = gradcheck if case.order == 1 else gradgradcheck
         try:
             with np.errstate(all="ignore"), use_backend(case.backend):
@@ -188,13 +186,17 @@ class GradientTest(Exploration):
         except NotImplementedError:
             left = {**case.options}
             asked = left.pop(MODES[case.order].forward, False)
-            if self.forward is None and asked and left.get(MODES[case.order].reverse, True):
-                return self._carry_out(case._replace(options=left))
-            raise
+            self.lacks_forward |= asked
+            if (
+                self.forward is not None
+                or not asked
+                or not left.get(MODES[case.order].reverse, True)
+            ):
+                raise
+            self._carry_out(case._replace(options=left))
         except GradcheckError as error:
             error.case = case  # type: ignore[attr-defined]
             raise
-        return case
 
     def _outcome(self, case: Case) -> Outcome:
         """The outcome of a case or of a neighbour of it."""
@@ -228,6 +230,10 @@ class GradientTest(Exploration):
             f"  backend:   {case.backend}" + found,
             f"  drawn:     {self.drawn}",
         ]
+        if self.lacks_forward and self.forward is None:
+            forward = MODES[case.order].forward
+            options = {name: x for name, x in case.options.items() if name != forward}
+            case = case._replace(options=options)
         code = block(self._snippet(case))
         told = type(error)("\n".join(lines) + f"\nTo see it again:\n\n{code}\n")
         told.order, told.found = error.order, error.found
@@ -342,7 +348,7 @@ def check_gradients(
         default whole Jacobians are compared on NumPy, and random directions elsewhere: rules are
         the same on every backend. Second derivatives are always checked along random directions.
     eps, atol, rtol, nondet_tol : float
-        As for `gradcheck`.
+        As for `gradcheck`; at other than usual magnitudes ``atol`` is absolute.
     examples : int, optional
         How many calls to draw on each backend; as ``settings`` say by default. JAX and dask, which
         compile or schedule anew for each shape, get a tenth of them, and failures there are shrunk

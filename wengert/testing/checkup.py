@@ -103,8 +103,6 @@ def _differences(
             test.seed, test.points = seed, points
             status, details = _outcome(test)
             modes = "reverse" if test.lacks_forward else "reverse and forward"
-            if test.lacks_forward:
-                details = details or "the function has no forward derivative"
             lines.append(Line(f"{what}, {modes}, {backend}", status, details))
     return lines
 

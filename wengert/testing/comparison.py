@@ -10,9 +10,17 @@ from wengert.testing.differences import Estimate, Reals, derivative, to_reals
 from wengert.testing.kinks import Region, Surroundings
 from wengert.testing.likeness import Found
 from wengert.testing.problem import Problem, normal, values
-from wengert.testing.verdicts import GradcheckError, KinkError, Tolerance, WrongGradientError
+from wengert.testing.verdicts import (
+    BadlyScaledError,
+    GradcheckError,
+    KinkError,
+    Tolerance,
+    WrongGradientError,
+)
 
 Mode = Literal["reverse", "forward"]
+#: Below it squares within a derivative underflow.
+TINY = 1e-150
 
 
 class _Sample(NamedTuple):
@@ -79,16 +87,19 @@ class Comparison:
         """
         differing: list[tuple[int, float]] = []
         if fast:
-            weights, combined = self.sample.weights, self._combine(mode)
+            weights, combined, small = self.sample.weights, self._combine(mode), False
             for at, (found, given) in enumerate(zip(self.sample.found, combined, strict=True)):
-                allowed = np.sum(self._allowance(found, weights))
-                if not abs(given - weights @ found.value) <= allowed:
+                allowed = self._allowance(found, weights)
+                miss = abs(given - weights @ found.value)
+                if not miss <= np.sum(allowed + self.tolerance.atol):
                     differing.append((at, given))
-            if not differing:
+                small |= bool(miss > np.sum(allowed, where=found.value != 0))
+            if not (differing or small):
                 return None
         jacobian = self._jacobian(mode)
         self._check_entries(jacobian, mode, called)
         self._check_sums(jacobian)
+        self._check_small(jacobian, mode, called)
         for at, given in differing:
             self._explain(jacobian, at, given, called)
         return jacobian
@@ -110,9 +121,8 @@ class Comparison:
         )
 
     def _allowance(self, found: Estimate, weights: Reals) -> Reals:
-        """How far each term of a weighted sum of derivatives may be off."""
-        atol, rtol = self.tolerance
-        return atol + rtol * abs(weights * found.value) + abs(weights) * found.rounding
+        """How far each term of a weighted sum of derivatives may be off, beside ``atol``."""
+        return self.tolerance.rtol * abs(weights * found.value) + abs(weights) * found.rounding
 
     @cached_property
     def sample(self) -> _Sample:
@@ -129,7 +139,7 @@ class Comparison:
                 directions.append(drawn / np.linalg.norm(drawn))
 
         def is_settled(found: Estimate) -> bool:
-            allowed = self._allowance(found, weights)
+            allowed = self._allowance(found, weights) + self.tolerance.atol
             return bool(np.all(abs(weights) * found.error <= allowed / 2))
 
         found = [self._along(direction, is_settled) for direction in directions]
@@ -169,12 +179,40 @@ class Comparison:
 
     # -- the two together --------------------------------------------------------------------------
 
-    def _check_entries(self, analytic: Reals, mode: Mode, called: str) -> None:
-        """Compare all entries of the Jacobian, which has a row for each real number of the results.
+    def _check_small(self, analytic: Reals, mode: Mode, called: str) -> None:
+        """Compare derivatives that ``atol`` hides, with results times powers of two.
+
+        The largest derivative of each result by the input is then about 1.
+        """
+        if not self.tolerance.atol or not analytic.size:
+            return
+        numerical = np.stack([found.value for found in self.columns], axis=1)
+        strict = self.tolerance._replace(atol=0.0)
+        differ = abs(analytic - numerical) > np.stack([strict(x) for x in self.columns], axis=1)
+        for mask in self.problem.masks().values():
+            among = differ & (mask > 0)
+            size = np.max(abs(numerical * mask), axis=1, keepdims=True)
+            among &= (size > TINY) & (size < 1)
+            if among.any():
+                _, power = np.frexp(np.where(among.any(axis=1), size[:, 0], 0.5))
+                scaled = self.problem.scale_results(2.0**-power)
+                alone = Comparison(scaled, self.eps, self.tolerance, self.complex_step)
+                try:
+                    alone._check_entries(analytic, mode, called, among)
+                except (KinkError, BadlyScaledError):
+                    continue
+                except WrongGradientError as error:
+                    error.below_atol = True
+                    raise
+
+    def _check_entries(self, analytic: Reals, mode: Mode, called: str, among: Any = True) -> None:
+        """Compare entries of the Jacobian, which has a row for each real number of the results.
 
         The message has the worst of the wrong entries; if none is called wrong, of all that differ.
         """
         problem, tolerance = self.problem, self.tolerance
+        scale = np.broadcast_to(problem.scale_of_results, len(analytic))
+        analytic = analytic * scale[:, None]
         if not analytic.size:
             return
         numerical = np.stack([found.value for found in self.columns], axis=1)
@@ -182,7 +220,7 @@ class Comparison:
         with np.errstate(all="ignore"):
             excess = abs(analytic - numerical) / allowed
         excess = np.where(np.isnan(excess), np.inf, excess)
-        wrong = excess > 1
+        wrong = (excess > 1) & among
         told: tuple[type[GradcheckError], str, int, int] | None = None
         kinks: dict[int, list[int]] = {}
         units = np.eye(problem.width)
@@ -210,7 +248,8 @@ class Comparison:
                 if why:
                     kind, cause, row, column = WrongGradientError, why, together, columns[0]
                     break
-        if not cause:
+        analytic, numerical = (x / scale[:, None] for x in (analytic, numerical))
+        if not cause or scale[row] != 1:  # a cause has numbers of the scaled results
             cause = f"{called} is wrong"
             if mode == "reverse" and not problem.tracks(row):
                 cause = (
@@ -221,7 +260,7 @@ class Comparison:
             f"\n  numerical: {numerical[row, column]:.12g}  (from differences of values)"
             f"\n  analytic:  {analytic[row, column]:.12g}  (from the derivative)"
             f"\n{np.sum(wrong)} of {analytic.size} entries are wrong by more than "
-            f"atol={tolerance.atol:g} + rtol={tolerance.rtol:g} * abs(numerical)"
+            f"atol={tolerance.atol / scale[row]:g} + rtol={tolerance.rtol:g} * abs(numerical)"
         )
         error.found = Found(analytic, numerical, wrong, problem.inputs, problem.segments)
         raise error

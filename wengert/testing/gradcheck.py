@@ -57,8 +57,8 @@ def gradcheck(
     loses precision; that neither inputs nor cotangents change; and that the graph is freed with its
     last Tensor.
 
-    The parameters are those of ``torch.autograd.gradcheck``. The defaults of the first three are
-    narrower, because the differences are extrapolated.
+    The parameters are those of ``torch.autograd.gradcheck``. By default ``eps`` is
+    larger, ``atol`` and ``rtol`` are smaller, because the differences are extrapolated.
 
     Parameters
     ----------
@@ -70,11 +70,12 @@ def gradcheck(
         are checked, and have to be float64 or complex128; others, of any type, are left alone.
         Messages number the arguments through all containers.
     eps : float
-        The first, largest, step of the differences, in proportion to numbers above 4. Smaller
-        steps follow while they help.
+        The first, largest, step of the differences. It grows with the largest number of the
+        inputs, if that is above 4. Smaller steps follow while they help.
     atol, rtol : float
         An entry is wrong if it differs from the numerical one by more than ``atol + rtol *
-        abs(numerical)`` and the rounding error of the differences.
+        abs(numerical)`` and the rounding error of the differences. Where all derivatives of a
+        result by an input are below 1, ``atol`` is relative to the largest.
     raise_exception : bool
         Whether a failed check raises; otherwise the result is False.
     nondet_tol : float
@@ -115,8 +116,8 @@ def gradcheck(
         values. Its subclasses are `WrongGradientError`, `KinkError` (a kink, a jump, the edge of
         the domain) and `BadlyScaledError` (the differences do not settle).
     ValueError
-        If no input requires grad, one is not in double precision, or neither mode is to be checked
-        or not the one that another parameter needs.
+        If no input requires grad, one is not in double precision, neither mode is to be checked,
+        or a parameter needs the mode that is not.
 
     Examples
     --------
@@ -124,6 +125,7 @@ def gradcheck(
     >>> wg.testing.gradcheck(wg.sin, x)
     True
     """
+    options = locals()
     for asked, needed, what in (
         (check_batched_grad, check_backward_ad, "check_batched_grad needs check_backward_ad"),
         (
@@ -135,19 +137,8 @@ def gradcheck(
         if asked and not needed and (check_backward_ad or check_forward_ad):
             raise ValueError(f"{what}=True, as it compares with what that gives")
     __tracebackhide__ = True
-    return _carry_out(
-        Comparison(Problem(func, inputs), eps, Tolerance(atol, rtol), complex_step),
-        raise_exception,
-        masked,
-        nondet_tol,
-        backward=check_backward_ad,
-        forward=check_forward_ad,
-        batched=check_batched_grad,
-        batched_forward=check_batched_forward_grad,
-        undefined=check_undefined_grad,
-        dtypes=check_grad_dtypes,
-        fast=fast_mode,
-    )
+    comparison = Comparison(Problem(func, inputs), eps, Tolerance(atol, rtol), complex_step)
+    return _carry_out(comparison, options, check_backward_ad, check_forward_ad)
 
 
 def gradgradcheck(
@@ -211,6 +202,7 @@ def gradgradcheck(
     >>> wg.testing.gradgradcheck(lambda x: x**3, x)
     True
     """
+    options = locals()
     __tracebackhide__ = True
     problem = Problem(func, inputs)
     results = problem.run()
@@ -248,41 +240,21 @@ def gradgradcheck(
     second = Problem(
         gradients, [*problem.arguments, *seeds], plain=partial(gradients, create_graph=False)
     )
-    return _carry_out(
-        Comparison(second, eps, Tolerance(atol, rtol)),
-        raise_exception,
-        masked,
-        nondet_tol,
-        backward=check_rev_over_rev,
-        forward=check_fwd_over_rev,
-        batched=check_batched_grad,
-        undefined=check_undefined_grad,
-        dtypes=check_grad_dtypes,
-        fast=fast_mode,
-    )
+    comparison = Comparison(second, eps, Tolerance(atol, rtol))
+    return _carry_out(comparison, options, check_rev_over_rev, check_fwd_over_rev)
 
 
 def _carry_out(
-    comparison: Comparison,
-    raise_exception: bool,
-    masked: bool | None,
-    nondet_tol: float,
-    *,
-    backward: bool,
-    forward: bool,
-    batched: bool,
-    undefined: bool,
-    dtypes: bool,
-    fast: bool,
-    batched_forward: bool = False,
+    comparison: Comparison, options: dict[str, Any], backward: bool, forward: bool
 ) -> bool:
     """Run the checks that were asked for; whether all of them pass."""
-    if masked:
+    if options["masked"]:
         raise ValueError("masked=True is for sparse tensors, which Wengert does not have")
     if not (forward or backward):
         raise ValueError("gradcheck needs check_backward_ad or check_forward_ad, or both")
     __tracebackhide__ = True
-    problem = comparison.problem
+    problem, fast = comparison.problem, options["fast_mode"]
+    nondet_tol = options["nondet_tol"]
     try:
         rows = None
         if problem.plain is not None:
@@ -292,22 +264,21 @@ def _carry_out(
         if forward:
             called = "the forward derivative" if backward else "the derivative"
             check_linear_in_tangents(problem, comparison.check("forward", called, fast))
-        if batched:
+        if options["check_batched_grad"]:
             check_batched_cotangents(problem)
-        if batched_forward:
+        if options.get("check_batched_forward_grad"):
             check_batched_tangents(problem)
         if backward:
-            if undefined:
+            if options["check_undefined_grad"]:
                 check_absent(problem)
             check_conduct(problem, rows, nondet_tol)
-        if dtypes:
+        if options["check_grad_dtypes"]:
             check_single(problem)
     except GradcheckError as error:
-        if not raise_exception:
+        if not options["raise_exception"]:
             return False
-        if (
-            problem.changed_input() is None
-        ):  # a random function fails every check, and is told first
+        # A random function fails every check, and is told first.
+        if problem.changed_input() is None:
             try:
                 check_repeatable(problem, nondet_tol, swept=backward)
             except GradcheckError as cause:

@@ -57,8 +57,8 @@ def check_derivative(
         - of a shape that broadcasts to the result's: the diagonal of an elementwise function;
         - ``derivatives(*arguments, g)`` for a cotangent ``g`` of the result's shape: of the
           arguments' shapes, :math:`J^H g`;
-        - ``derivatives(*arguments, *t)`` for a tangent of each argument: :math:`\sum J t`, of the
-          result's shape, alone.
+        - ``derivatives(*arguments, *t)`` for a tangent of each argument: :math:`\sum J t`, one
+          array of the result's shape.
     dtypes : sequence of str
         As for `check_gradients`. Complex derivatives are those of the convention there for
         ``"vjp"``, and :math:`f'(z)` of a holomorphic function for the other forms.

@@ -43,11 +43,15 @@ STEADY = 1.2
 GLANCES, TRIES = 12, 24
 #: The relative tolerance of a slope: slopes change a little around the point.
 MISS = 1e-3
-#: Places at which noise is measured, how far they may be, the distance of neighbouring points
-#: there, and the bounds of what single precision makes, relative to the values.
-PLACES, FAR, SPACING, SINGLE = 6, 2.0**-8, 2.0**-16, (2.0**-30, 2.0**-18)
-QUIET = PLACES - PLACES // 3 + 1
-
+#: The precision, relative to how far a derivative is from the estimate, to which slopes tell them
+#: apart, and to which one is the other.
+TELLS, IS = 0.05, 0.1
+#: Places where a polynomial is fitted to the results, and points of its line around each. They are
+#: random so that no staircase is in step with them.
+PLACES = (-3.0, 0.0, 3.0)
+POINTS = np.random.default_rng(6).uniform(-1, 1, 12)
+_powers = np.vander(POINTS, 7)
+REST = np.eye(12) - _powers @ np.linalg.pinv(_powers)
 #: Extremes of the first axis that pass over NaN, and are NaN, without a warning, where all is.
 _largest: Any = np.fmax.reduce
 _least: Any = np.fmin.reduce
@@ -89,6 +93,7 @@ class Region:
         self.problem, self.own = problem, own
         self.radius = min(max(CLOSE * step, NEAREST), FARTHEST)
         self.step = SHORTER * self.radius
+        self.last = step
         #: What rounding may change in a slope.
         self.rounding = 8 * EPSILON * (1 + abs(problem.middle())) / self.step
 
@@ -125,6 +130,7 @@ class Region:
         operations = _Operations()
         try:
             steps = Problem(operations.of(self.problem), self.problem.arguments)
+            steps = steps.scale_results(np.max(self.problem.scale_of_results))
             found = Region(steps, self.own, self.radius / CLOSE).bends(self.own)
             several = operations.kinks(found, steps.segments) > 1
             found = found[-self.problem.middle().size :]
@@ -155,26 +161,6 @@ class Region:
         close = spread(self.radius)
         differ: Flags = close > NOISE * self.rounding
         return differ & (close > spread(self.radius / SHORTER) / 8) if differ.any() else differ
-
-    @cached_property
-    def noise(self) -> Reals:
-        """The noise of single precision in each result; 0 where there is none.
-
-        It is measured by sixth differences of neighbouring values, which are tiny for a smooth
-        function. At a kink they are large too, but few places lie at one.
-        """
-        random, sizes = np.random.default_rng(5), []
-        way = self.own * random.uniform(0.5, 1.0, self.own.size)
-        for place in random.uniform(-FAR, FAR, PLACES):
-            line = [self.problem.results_at((place + k * SPACING) * way) for k in range(7)]
-            with np.errstate(all="ignore"):
-                noise = abs(np.diff(line, 6, axis=0)[0]) / 924**0.5  # the coefficients' norm
-                share = noise / np.max(np.abs(line), axis=0)
-            sizes.append(np.where((share > SINGLE[0]) & (share < SINGLE[1]), noise, 0.0))
-            if len(sizes) == QUIET and not np.any(sizes):
-                break  # the result is one of the largest third, and zero in any case
-        found: Reals = np.sort(sizes, axis=0)[-PLACES // 3]
-        return found
 
 
 class Surroundings:
@@ -233,12 +219,13 @@ class Surroundings:
             return BadlyScaledError, (
                 "the function is finite here, and not finite close by: it overflows"
             )
-        noise = self.region.noise[row]
-        if noise:
-            return BadlyScaledError, (
-                f"the function's values are rounded to about {noise:.1g}, as by a part in single "
-                "precision: differences cannot tell"
-            )
+        rests, off = self.rests[:, row], abs(found.value[row] - given) * found.step / 4
+        rounded = (
+            f"the function's values are rounded to about {rests[1]:.1g}, as by a part in single "
+            "precision or a difference of large numbers: differences cannot tell"
+        )
+        if off <= np.min(rests):
+            return BadlyScaledError, rounded
         if self.sides.jump[row]:
             return KinkError, (
                 "the function jumps here, or is infinitely steep: its values on both sides stay "
@@ -259,12 +246,13 @@ class Surroundings:
                 f"the differences don't settle (to {found.error[row]:.3g}): the function is not "
                 "smooth here, or badly scaled"
             )
-        miss = self.region.rounding[row] + MISS * abs(given)
-        if max(abs(right - given), abs(left - given)) < miss < abs(found.value[row] - given) / 10:
+        if self._hides(found, row, given):
             return KinkError, (
-                "the function has a kink so close by that differences reach across it, so there "
-                "is no derivative to compare with"
+                "the function has a kink or jump so close by that differences reach across it, so "
+                "there is no derivative to compare with"
             )
+        if off <= rests[1]:
+            return BadlyScaledError, rounded
         if not self.region.bent[row]:
             return WrongGradientError, ""
         if self.stands(row, given):
@@ -311,6 +299,39 @@ class Surroundings:
             jump = (sizes[-1] > large) & np.all(grows > 1.4, axis=0)
             jump &= np.max(grows, axis=0) < STEADY * np.min(grows, axis=0)
         return _Sides(right, left, kink, jump)
+
+    @cached_property
+    def rests(self) -> Reals:
+        """How far the results are from a polynomial, on lines around each of the `PLACES`.
+
+        Few of these lie at a kink. A constant result has longer lines, which may show steps.
+        """
+        reach, found, flat = RATIO * self.region.last, np.array(0.0), np.array(True)
+        with np.errstate(all="ignore"):
+            for _ in range(3):
+                reach *= RATIO
+                moves = reach * np.add.outer(PLACES, POINTS)[..., None] * self.direction
+                lines = [[self.region.problem.results_at(x) for x in place] for place in moves]
+                found = np.where(flat, np.max(abs(REST @ np.array(lines)), axis=1), found)
+                flat = flat & (np.ptp(lines[1], axis=0) == 0)
+                if not flat.any():
+                    break
+        return found
+
+    def _hides(self, found: Estimate, row: int, given: float) -> bool:
+        """Whether a side has the derivative given, over steps that differences reach across."""
+        problem, gap = self.region.problem, abs(found.value[row] - given)
+        middle, t, seen = problem.middle()[row], found.step, 0
+        noise = 8 * EPSILON * (1 + abs(middle)) / (TELLS * gap)
+        with np.errstate(all="ignore"):
+            while t > max(noise, EPSILON / TELLS**2 * problem.scale(self.direction)) and seen < 2:
+                sides = [
+                    (problem.results_at(by * self.direction)[row] - middle) / by for by in (t, -t)
+                ]
+                # One step alone may be right by chance, where the function is curved.
+                seen = seen + 1 if any(abs(side - given) < IS * gap for side in sides) else 0
+                t /= RATIO
+        return seen == 2
 
     def _reaches(self, row: int, sign: int, wanted: float) -> bool:
         """Whether a slope close by is at least ``wanted``, by a random search."""

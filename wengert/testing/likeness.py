@@ -11,6 +11,8 @@ from wengert.testing.differences import Reals, Segment
 
 #: The relative distance up to which two numbers count as the same.
 NEAR = 1e-5
+#: The share of a wrong number up to which the right one is zero, but for rounding.
+ZERO = 1e-10
 #: Constants by which wrong derivatives are often off, with their names.
 NAMED = {
     "pi": math.pi,
@@ -53,7 +55,8 @@ def factor(found: Found) -> float | None:
     """Return the factor by which all wrong entries are off; None if there is no single one."""
     wrong = found.wrong
     given, right = found.analytic[wrong], found.numerical[wrong]
-    if not given.size or not np.all(np.isfinite(given)) or np.any(abs(right) < NEAR):
+    least = NEAR * _largest(found.numerical)
+    if not given.size or not np.all(np.isfinite(given)) or np.any(abs(right) <= least):
         return None
     ratios = given / right
     return float(ratios[0]) if np.ptp(ratios) <= NEAR * abs(ratios[0]) else None
@@ -62,13 +65,13 @@ def factor(found: Found) -> float | None:
 def name_factor(number: float) -> str:
     """Return a factor as a fraction, a multiple of a constant, or a decimal number."""
     fraction = Fraction(number).limit_denominator(64)
-    if abs(float(fraction) - number) <= NEAR * abs(number):
+    if fraction != 1 and abs(float(fraction) - number) <= NEAR * abs(number):
         return str(fraction)
     for name, value in NAMED.items():
         for sign in (1, -1):
             if abs(sign * value - number) <= NEAR * abs(number):
                 return name if sign > 0 else f"-{name}"
-    return f"{number:.6g}"
+    return f"{number:.{7 if fraction == 1 else 6}g}"
 
 
 def likeness(found: Found) -> str | None:
@@ -81,20 +84,24 @@ def likeness(found: Found) -> str | None:
         return "infinite where it should be finite"
     if not given.any():
         return "zero where it should not be"
+    if np.all(abs(right) <= ZERO * np.max(abs(given))):
+        return "not zero where it should be"
     by = factor(found)
     if by is not None and abs(by + 1) <= NEAR:
         return "the sign is flipped"
-    whole = np.any(found.numerical)
+    least = NEAR * _largest(found.numerical)
     for words, other in _others(found):
-        if whole and np.allclose(found.analytic, other, NEAR, NEAR):
+        if least and np.allclose(found.analytic, other, NEAR, least):
             return words
     if by is not None:
         return f"off by a factor of {name_factor(by)}"
-    if np.all(abs(right) < NEAR):
-        return "not zero where it should be"
     if given.size > 1 and np.ptp(given - right) <= NEAR * abs(given - right)[0]:
         return f"off by the same amount everywhere, {given[0] - right[0]:.6g}"
     return None
+
+
+def _largest(entries: Reals) -> float:
+    return float(np.max(abs(entries), initial=0.0, where=np.isfinite(entries)))
 
 
 def _others(found: Found) -> Iterator[tuple[str, Reals]]:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -159,7 +160,11 @@ class Problem:
         Its arguments.
     plain : callable, optional
         The same function with results that are not recorded; differences use its values.
+
+    Differences see the results times ``scale_of_results``.
     """
+
+    scale_of_results: Reals | float = 1.0
 
     def __init__(
         self, func: Callable[..., Any], inputs: Any, plain: Callable[..., Any] | None = None
@@ -232,7 +237,14 @@ class Problem:
 
     def _row(self) -> Reals:
         returned = self._call(self.plain or self._given, self.arguments)
-        return np.concatenate([to_reals(_host_values(result)) for result in self.results(returned)])
+        row = np.concatenate([to_reals(_host_values(result)) for result in self.results(returned)])
+        return row * self.scale_of_results
+
+    def scale_results(self, by: Reals | float) -> "Problem":
+        """The same problem, with results times a factor for differences."""
+        made = copy(self)
+        made.scale_of_results, made._middle = by, None
+        return made
 
     def middle(self) -> Reals:
         """The results at the point itself."""
@@ -302,7 +314,7 @@ class Problem:
         with self.hold({i: self._raw(i, self.before[i] + step * x) for i, x in parts.items()}):
             results = self.results(self.func(*self.arguments))
             found = [np.imag(values(result)).reshape(-1) for result in results]
-        return np.concatenate(found) / IMAGINARY_STEP
+        return np.concatenate(found) / IMAGINARY_STEP * self.scale_of_results
 
     def forward(self, direction: Reals) -> Reals:
         """The derivative of all results along a direction, by forward mode."""

@@ -19,6 +19,8 @@ class GradcheckError(AssertionError):
         2 if `check_gradients` found the failure in the second derivative, otherwise 1.
     found : wengert.testing.likeness.Found or None
         The two Jacobians, if they differ.
+    below_atol : bool
+        Whether they differ by less than ``atol``, and by more at the result's own scale.
 
     Examples
     --------
@@ -33,6 +35,7 @@ class GradcheckError(AssertionError):
     verdict: ClassVar[str] = "wrong conduct"
     order: int = 1
     found: Found | None = None
+    below_atol: bool = False
 
 
 class WrongGradientError(GradcheckError):

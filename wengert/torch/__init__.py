@@ -1,6 +1,6 @@
 """PyTorch's names, keywords and meanings over Wengert's functions.
 
-Importing this room gives PyTorch's meanings to the methods of all Tensors in the process:
+Importing this module gives PyTorch's meanings to the methods of all Tensors in the process:
 ``x.std()`` divides by N - 1, ``x.max(1)`` is a pair, and a write through a view is an error.
 
 >>> import wengert.torch as torch

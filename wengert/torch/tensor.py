@@ -321,7 +321,7 @@ ATTRIBUTES: dict[str, Any] = {
 
 
 def install() -> None:
-    """Give PyTorch's meanings to all Tensors of this process, and make lost writes errors."""
+    """Give all Tensors of this process PyTorch's meanings; a lost write to a view is an error."""
     own = {n for n, attribute in ATTRIBUTES.items() if callable(attribute)} - FUNCTIONS.keys()
     give("wengert.torch", ATTRIBUTES | {n: name_of_torch(n, ATTRIBUTES[n]) for n in own})
     tape_aliases.lost_writes_raise = True

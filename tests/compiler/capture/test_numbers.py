@@ -61,6 +61,7 @@ CASES: dict[str, tuple[Body, list[Any]]] = {
     "powers": (lambda x, k: (wg.abs(x) ** k, (abs(k) + 1) ** x, x * k**2, x * 2**k), FLOATS),
     "complex": (lambda x, k: (x * complex(k, 1), x * (k + 1j), (k + 1j).real * x), FLOATS),
     "sum of a list": (lambda x, k: x * sum([k, 1.0]) + functools.reduce(max, [k, 1.0]), FLOATS),
+    "equal operands": (lambda x, k: (k + 0.0, k + 0.0, k + -0.0, k * 1, k + 1j), ZEROS),
     "parts": (lambda x, k: (x * k.real + k.imag, x * k.conjugate()), FLOATS),
     "returned": (lambda x, k: (k, k + 1, {"a": k}, x * k), MIXED),
     # Values that decide.

@@ -15,18 +15,11 @@ import pytest
 import wengert as wg
 import wengert.nn.functional as F
 from tests.compiler.ordinary import training_step
-from tests.simulated_cupy import counting, version
+from tests.simulated_cupy import counting
 from wengert import nn, optim
 from wengert.compiler.cupy.routines import routine
 
 pytestmark = [pytest.mark.simulated, pytest.mark.usefixtures("kernels")]
-
-
-@pytest.fixture
-def kernels(backend: Any) -> None:
-    """The simulation of a CuPy whose programs have kernels."""
-    if version() < 14:
-        pytest.skip("programs of earlier versions keep their calls")
 
 
 SHAPES = [(3, 4), (4,), (3, 1), (), (1, 4), (3, 4), (3, 4)]
@@ -179,6 +172,69 @@ def test_training_steps_in_few_launches(name: str, optimiser: str) -> None:
             assert sum(counts.launches.values()) == LAUNCHES[name]
             assert run.source.count("_update = cp.ElementwiseKernel(") == 1
     assert losses[0] == losses[1]
+
+
+class Reader(nn.Module):
+    """What an LSTM has read at the end."""
+
+    def __init__(self) -> None:
+        self.lstm, self.out = nn.LSTM(8, 16), nn.Linear(16, 4)
+
+    def forward(self, x: wg.Tensor) -> wg.Tensor:
+        return self.out(self.lstm(x)[0][-1])
+
+
+class Convolutions(nn.Module):
+    """Two convolutions, each with a rectifier and maxima of windows."""
+
+    def __init__(self) -> None:
+        self.first, self.second = nn.Conv2d(1, 8, 3, padding=1), nn.Conv2d(8, 16, 3, padding=1)
+        self.out = nn.Linear(256, 4)
+
+    def forward(self, x: wg.Tensor) -> wg.Tensor:
+        for layer in (self.first, self.second):
+            x = F.max_pool2d(F.relu(layer(x)), 2)
+        return self.out(x.reshape((x.shape[0], -1)))
+
+
+class Encoder(nn.Module):
+    """The mean of what a layer of a transformer makes."""
+
+    def __init__(self) -> None:
+        self.layer = nn.TransformerEncoderLayer(16, 4, 32, dropout=0.0, batch_first=True)
+        self.out = nn.Linear(16, 4)
+
+    def forward(self, x: wg.Tensor) -> wg.Tensor:
+        return self.out(self.layer(x).mean(axis=1))
+
+
+#: A network, its input, and the launches of a training step, eager and compiled.
+NETWORKS: dict[str, tuple[type[nn.Module], tuple[int, ...], tuple[int, int]]] = {
+    "an LSTM of 20 steps": (Reader, (20, 32, 8), (149, 108)),
+    "convolutions": (Convolutions, (32, 1, 16, 16), (170, 55)),
+    "a layer of an encoder": (Encoder, (8, 10, 16), (190, 84)),
+}
+
+
+def test_networks_in_few_launches() -> None:
+    """Without a wait or a copy from the host."""
+    found, losses = {}, {}
+    for name, (make, shape, _) in NETWORKS.items():
+        x = wg.asarray(np.random.default_rng(0).standard_normal(shape), dtype="float32")
+        for compiled in (False, True):
+            wg.manual_seed(0)
+            model = make()
+            step, (_, y) = _training(model, OPTIMISERS["SGD"](model.parameters()))
+            given = x, y[: shape[int(make is Reader)]]
+            run = wg.compile(step, check=0) if compiled else step
+            losses[name, compiled] = [run(*given).item() for _ in range(4)]
+            with counting() as counts:
+                run(*given)
+            assert not counts.copies
+            assert not counts.synchronisations
+            found[name, compiled] = sum(counts.launches.values())
+        np.testing.assert_allclose(losses[name, True], losses[name, False], rtol=1e-5)
+    assert found == {(n, i == 1): row[2][i] for n, row in NETWORKS.items() for i in (0, 1)}
 
 
 def test_kernels_stand_in_the_source_by_the_line_that_they_are_of() -> None:

@@ -1,21 +1,56 @@
 """Results in memory that is there already: the same values, and nobody sees it."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
 import wengert as wg
-from tests.compiler.emitted import check_emitted
+from tests.compiler.bits import same_bits
 from tests.compiler.recorded import trace_arrays
 from wengert.backends import get_backend
 from wengert.compiler.capture.trace import Trace
-from wengert.compiler.emission.emit import emit
+from wengert.compiler.emission.emit import Emitted, emit
 from wengert.compiler.passes import optimise
 from wengert.compiler.passes.buffers import buffers
+from wengert.compiler.program import Program
 
 NUMPY = get_backend("numpy")
+
+
+def check_emitted(program: Program, emitted: Emitted, points: Sequence[Sequence[Any]]) -> None:
+    """Compare with the interpreted program, to the bit, at one point after the other.
+
+    Inputs must not change, earlier results must not either, and no result may have the memory of an
+    input, a constant or another result.
+    """
+    earlier: list[tuple[Any, Any]] = []
+    for point in points:
+        expected = [np.array(x) for x in program(*[_copy(x) for x in point])]
+        given = [_copy(x) for x in point]
+        found = emitted.function(*given)
+        for at, (x, value) in enumerate(zip(found, expected, strict=True)):
+            assert same_bits(x, value), (at, emitted.source)
+        for x, y in zip(point, given, strict=True):
+            assert same_bits(x, y), emitted.source
+        others = [*given, *program.constants.values(), *[x for x, _ in earlier]]
+        for at, x in enumerate(found):
+            apart = [y for i, y in enumerate(found) if i != at]
+            assert not any(_shared(x, y) for y in (*others, *apart)), (at, emitted.source)
+        for x, value in earlier:
+            assert same_bits(x, value), emitted.source
+        earlier += [(x, np.array(x)) for x in found]
+
+
+def _copy(x: Any) -> Any:
+    return x.copy() if isinstance(x, np.ndarray) else x
+
+
+def _shared(x: Any, y: Any) -> bool:
+    arrays = isinstance(x, np.ndarray) and isinstance(y, np.ndarray)
+    return arrays and np.may_share_memory(x, y)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])

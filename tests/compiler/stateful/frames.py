@@ -1,37 +1,50 @@
 """The functions in which pieces stand, and what surrounds them."""
 
+import re
+from textwrap import indent
+
 from tests.compiler.stateful.program import Frame
 
 __all__ = ["CLIPS", "FRAMES", "INPUTS", "OPTIMIZERS"]
 
-CALLS = ("results.append(step(CALL))",)
+CALL = "results.append(step(CALL))"
+RATE = 'optimizer.param_groups[0]["lr"] *= 0.5'
+#: What a body begins with, and what it may end with.
+BEGIN = "h = x\nBODY"
+PLAIN = "AFTER\nreturn plain(h, GIVES)"
+VALUE = "loss = wg.mean(h ** 2)"
+SPARE = f"{VALUE} + wg.sum(spare)"
+GIVES = "AFTER\nreturn loss, GIVES"
+UPDATE = f"loss.backward()\nCLIP\noptimizer.step()\n{GIVES}"
+TRAIN = f"optimizer.zero_grad()\n{BEGIN}\n{SPARE}\n{UPDATE}"
+BOUND = "\nMine.step = step\nstep = mine.step"
+
+
+def lines(*body: str, given: str = "x, ARGUMENTS") -> str:
+    """The function with the lines of its body."""
+    return f"COMPILE\ndef step({given}):\n" + indent("\n".join(body), "    ")
+
 
 FRAMES: list[Frame] = [
     Frame(
         "function",
-        "COMPILE\ndef step(x, ARGUMENTS):\n    h = x\n    BODY\n    AFTER\n    return h, GIVES",
+        lines(BEGIN, "AFTER\nreturn h, GIVES"),
         calls=(
-            *CALLS * 3,
-            "results.append(step(CALL)); wg.sum(results[-1][0]).backward()",
-            "with wg.no_grad(): results.append(step(CALL))",
+            *[CALL] * 3,
+            f"{CALL}; wg.sum(results[-1][0]).backward()",
+            f"with wg.no_grad(): {CALL}",
             (
-                "u = wg.randn(3, 4, requires_grad=True); results.append(step(CALL)); "
+                f"u = wg.randn(3, 4, requires_grad=True); {CALL}; "
                 "wg.sum(results[-1][0]).backward(); results.append(u.grad)"
             ),
         ),
     ),
-    Frame(
-        "detached",
-        "COMPILE\ndef step(x, ARGUMENTS):\n    h = x\n    BODY\n    AFTER\n"
-        "    return plain(h, GIVES)",
-        calls=(*CALLS * 3, "with wg.no_grad(): results.append(step(CALL))"),
-    ),
+    Frame("detached", lines(BEGIN, PLAIN), calls=(*[CALL] * 3, f"with wg.no_grad(): {CALL}")),
     Frame(
         "value",
-        "COMPILE\ndef step(x, ARGUMENTS):\n    h = x\n    BODY\n    AFTER\n"
-        "    return wg.mean(h ** 2)",
+        lines(BEGIN, "AFTER\nreturn wg.mean(h ** 2)"),
         calls=(
-            *CALLS * 2,
+            *[CALL] * 2,
             "results.append(wg.grad(lambda z: step(CALL))(x0))",
             "results.append(wg.value_and_grad(lambda z: step(CALL))(x0))",
             "results.append(wg.jvp(lambda z: step(CALL), (x0,), (x0,)))",
@@ -39,12 +52,10 @@ FRAMES: list[Frame] = [
     ),
     Frame(
         "train",
-        "COMPILE\ndef step(x, ARGUMENTS):\n    optimizer.zero_grad()\n    h = x\n    BODY\n"
-        "    loss = wg.mean(h ** 2) + wg.sum(spare)\n    loss.backward()\n    CLIP\n"
-        "    optimizer.step()\n    AFTER\n    return loss, GIVES",
+        lines(TRAIN),
         "optimizer = OPTIMIZER",
         changes=(
-            'optimizer.param_groups[0]["lr"] *= 0.5',
+            RATE,
             'optimizer.param_groups[0]["lr"] = 0.3',
             'optimizer.param_groups[0]["weight_decay"] = 0.1',
             "optimizer.state.clear()",
@@ -62,47 +73,41 @@ FRAMES: list[Frame] = [
     ),
     Frame(
         "accumulate",
-        "COMPILE\ndef step(x, update, ARGUMENTS):\n    h = x\n    BODY\n"
-        "    loss = wg.mean(h ** 2) + wg.sum(spare)\n    (loss / 2).backward()\n    if update:\n"
-        "        CLIP\n        optimizer.step()\n        optimizer.zero_grad()\n    AFTER\n"
-        "    return loss, GIVES",
+        lines(
+            *(BEGIN, SPARE, "(loss / 2).backward()\nif update:"),
+            *("    CLIP\n    optimizer.step()\n    optimizer.zero_grad()", GIVES),
+            given="x, update, ARGUMENTS",
+        ),
         "optimizer = OPTIMIZER",
-        calls=(
-            "results.append(step(CALL, update=False))",
-            "results.append(step(CALL, update=True))",
-        ),
-        changes=(
-            'optimizer.param_groups[0]["lr"] *= 0.5',
-            "spare.grad = None",
-            "optimizer = OPTIMIZER",
-            "spare.grad = wg.ones(4)",
-        ),
+        calls=tuple([f"results.append(step(CALL, update={x}))" for x in (False, True)]),
+        changes=(RATE, "spare.grad = None", "optimizer = OPTIMIZER", "spare.grad = wg.ones(4)"),
         pure=False,
     ),
     Frame(
         "gradients",
-        "COMPILE\ndef step(x, ARGUMENTS):\n    def loss(z):\n        h = z\n        BODY\n"
-        "        return wg.mean(h ** 2)\n    value, g = wg.value_and_grad(loss)(x)\n"
-        "    return value, g",
+        lines(
+            "def loss(z):\n    h = z\n    BODY\n    return wg.mean(h ** 2)",
+            "value, g = wg.value_and_grad(loss)(x)\nreturn value, g",
+        ),
     ),
     Frame(
         "own update",
-        "COMPILE\ndef step(x, ARGUMENTS):\n    h = x * spare\n    BODY\n"
-        "    loss = wg.mean(h ** 2)\n"
-        "    (g,) = wg.autograd.grad(loss, [spare])\n    with wg.no_grad():\n"
-        "        spare.sub_(0.1 * g)\n"
-        "    AFTER\n    return loss, GIVES",
+        lines(
+            *("h = x * spare\nBODY", VALUE, "(g,) = wg.autograd.grad(loss, [spare])"),
+            *("with wg.no_grad():\n    spare.sub_(0.1 * g)", GIVES),
+        ),
         changes=("spare.mul_(0.5)",),
         pure=False,
     ),
     Frame(
         "keywords",
-        "COMPILE\ndef step(x, ARGUMENTS, scale=1.0, *, on=None, **more):\n    h = x * scale\n"
-        "    if on:\n        h = -h\n    for k, v in more.items():\n        h = h + v\n"
-        "    BODY\n    AFTER\n"
-        "    return plain({'h': h, 'more': [h * 1.0, GIVES]})",
+        lines(
+            "h = x * scale\nif on:\n    h = -h\nfor k, v in more.items():\n    h = h + v",
+            "BODY\nAFTER\nreturn plain({'h': h, 'more': [h * 1.0, GIVES]})",
+            given="x, ARGUMENTS, scale=1.0, *, on=None, **more",
+        ),
         calls=(
-            *CALLS,
+            CALL,
             "results.append(step(CALL, scale=0.5))",
             "results.append(step(CALL, on=True))",
             "results.append(step(CALL, on=True, extra=wg.ones(4)))",
@@ -112,35 +117,24 @@ FRAMES: list[Frame] = [
     ),
     Frame(
         "carried",
-        "COMPILE\ndef step(x, ARGUMENTS):\n    h = wg.tanh(x + carried[-1])\n    BODY\n    AFTER\n"
-        "    return plain(h, 0.5, GIVES)",
+        lines("h = wg.tanh(x + carried[-1])\nBODY\nAFTER\nreturn plain(h, 0.5, GIVES)"),
         "carried = [wg.zeros(3, 4)]",
         calls=(
-            "results.append(step(CALL)); carried[-1] = wg.tanh(results[-1][0]).detach()",
-            "results.append(step(CALL)); carried.append(results[-1][0].detach())",
-            "results.append(step(CALL)); carried[:] = [results[-1][0] * 0.5]",
+            f"{CALL}; carried[-1] = wg.tanh(results[-1][0]).detach()",
+            f"{CALL}; carried.append(results[-1][0].detach())",
+            f"{CALL}; carried[:] = [results[-1][0] * 0.5]",
             "x0 = step(CALL)[0].detach()",
         ),
         pure=False,
     ),
-    Frame(
-        "method",
-        "COMPILE\ndef step(self, x, ARGUMENTS):\n    h = x\n    BODY\n    AFTER\n"
-        "    return plain(h, GIVES)\n"
-        "Mine.step = step\nstep = mine.step",
-        method=True,
-    ),
+    Frame("method", lines(BEGIN, PLAIN, given="self, x, ARGUMENTS") + BOUND, method=True),
     Frame(
         "training method",
-        "COMPILE\ndef step(self, x, ARGUMENTS):\n    self.optimizer.zero_grad()\n    h = x\n"
-        "    BODY\n"
-        "    loss = wg.mean(h ** 2) + wg.sum(self.spare)\n    loss.backward()\n    CLIP\n"
-        "    self.optimizer.step()\n"
-        "    AFTER\n    return loss, GIVES\n"
-        "Mine.step = step\nstep = mine.step",
+        lines(re.sub(r"\b(optimizer|spare)\b", r"self.\1", TRAIN), given="self, x, ARGUMENTS")
+        + BOUND,
         "mine.spare = spare\nmine.optimizer = OPTIMIZER",
         changes=(
-            'mine.optimizer.param_groups[0]["lr"] *= 0.5',
+            f"mine.{RATE}",
             "mine.optimizer = OPTIMIZER",
             "mine.spare = wg.randn(4, requires_grad=True)",
         ),
@@ -149,15 +143,10 @@ FRAMES: list[Frame] = [
     ),
     Frame(
         "optimiser given",
-        "COMPILE\ndef step(optimizer, x, ARGUMENTS):\n    optimizer.zero_grad()\n    h = x\n"
-        "    BODY\n"
-        "    loss = wg.mean(h ** 2) + wg.sum(spare)\n    loss.backward()\n    CLIP\n"
-        "    optimizer.step()\n"
-        "    AFTER\n    return loss, GIVES",
+        lines(TRAIN, given="optimizer, x, ARGUMENTS"),
         "optimizer = OPTIMIZER\nother = OPTIMIZER",
-        calls=("results.append(step(optimizer, CALL))",) * 4
-        + ("results.append(step(other, CALL))",),
-        changes=('optimizer.param_groups[0]["lr"] *= 0.5',),
+        calls=tuple([f"results.append(step({x}, CALL))" for x in ["optimizer"] * 4 + ["other"]]),
+        changes=(RATE,),
         pure=False,
     ),
 ]

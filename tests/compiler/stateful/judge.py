@@ -164,11 +164,8 @@ def _freeze(path: str, x: Any, found: list[Any], known: dict[int, str], kept: li
     if isinstance(x, Compiled):
         x = x._function
     kind = type(x)
-    if kind in _PLAIN:
+    if kind in _PLAIN or isinstance(x, np.generic):
         found.append((path, (kind, repr(x))))
-        return
-    if isinstance(x, np.generic):
-        found.append((path, np.array(x)))
         return
     if id(x) in known:
         found.append((path, ("same as", known[id(x)])))

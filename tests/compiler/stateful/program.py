@@ -205,8 +205,7 @@ class Program:
             else:
                 names = self._arguments()
                 given = [event.arguments["x"], *[event.arguments.get(a, a) for a in names]]
-                line = event.line.replace("CALL", ", ".join(given)).replace("FIRST", given[0])
-                lines.append(line.replace(", REST", "".join(f", {x}" for x in given[1:])))
+                lines.append(event.line.replace("CALL", ", ".join(given)))
         return lines
 
 

@@ -43,8 +43,7 @@ def test_other_libraries_round_alike(backend: str) -> None:
 def test_programs_are_those_of_their_seeds_and_have_every_piece() -> None:
     assert len({drawn(seed).source() for seed in (1, 1, 2)}) == 2
     found = {part.piece.name for seed in range(1500) for part in drawn(seed).parts}
-    assert found == {piece.name for piece in PIECES}
-    assert len(PIECES) == len(found)
+    assert sorted(found) == sorted([piece.name for piece in PIECES])
 
 
 SPACE = """

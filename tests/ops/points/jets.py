@@ -144,10 +144,6 @@ atanh = integral(mpmath.atanh, lambda x: 1 / ((1 - x) * (1 + x)))
 expm1 = integral(mpmath.expm1, exp)
 
 
-def _expit(x: Any) -> Any:
-    return 1 / (1 + mpmath.exp(-x))
-
-
 def _softplus(x: Any) -> Any:
     if isinstance(x, mpmath.mpc):
         return mpmath.log(1 + mpmath.exp(x))
@@ -155,7 +151,9 @@ def _softplus(x: Any) -> Any:
     return x + small if mpmath.re(x) > 0 else small
 
 
-expit = integral(_expit, lambda x: 1 / (exp(x * 0.5) + exp(x * -0.5)) ** 2)
+expit = integral(
+    lambda x: 1 / (1 + mpmath.exp(-x)), lambda x: 1 / (exp(x * 0.5) + exp(x * -0.5)) ** 2
+)
 softplus = integral(_softplus, expit)
 
 

@@ -46,93 +46,6 @@ def L(
     return Row(name, f, exact, low, high, at=at, floor=floor, **more)
 
 
-# -- norms ---------------------------------------------------------------------------------------
-
-
-def _norm(order: float, *places: tuple[float, float]) -> Callable[[Jet], Jet]:
-    """Of elements that are positive."""
-
-    def exact(x: Jet) -> Jet:
-        terms = [(x * b + a) ** mpmath.mpf(order) for a, b in places]
-        return sum(terms[1:], terms[0]) ** (1 / mpmath.mpf(order))
-
-    return exact
-
-
-SQUARES = (
-    "squares vanish and overflow, as in NumPy's and PyTorch's norm",
-    lambda x: not 1e-12 < abs(x) < 1e12,
-    inf,
-)
-
-
-def norms() -> list[Row]:
-    rows = []
-    for order in (3.0, 2.5, 0.5, -1.0, -2.0):
-        for what, places in (
-            ("(3x, 4x)", ((0, 3), (0, 4))),
-            ("(x, 2, x)", ((0, 1), (2, 0), (0, 1))),
-        ):
-            exact = _norm(order, *places)
-
-            def norm(x: Any, o: float = order, of: Any = places) -> Any:
-                return wg.linalg.vector_norm(along(*of)(x), axis=-1, ord=o)
-
-            name = f"vector_norm of {what}, ord {order:g}"
-            units = (32, 64, 256, 1024)
-            # Near 0 the higher derivatives are differences of reciprocal powers.
-            rows.append(L(name, exact, norm, low=0.1, floor=4096, units=units))
-            if places[0][1] == 3:
-                rows.append(L(f"{name}, far", exact, norm, low=0, at=FAR, orders=1, units=units))
-    rows.append(
-        L("vector_norm of (3x, -4x)", lambda x: x * 5,
-          lambda x: wg.linalg.vector_norm(along((0, 3), (0, -4))(x), axis=-1),
-          low=0, at=FAR, known=SQUARES, orders=1))  # fmt: skip
-    rows.append(
-        L("vector_norm of (x, 3)", lambda x: m.sqrt(x * x + 9),
-          lambda x: wg.linalg.vector_norm(along((0, 1), (3, 0))(x), axis=-1)))  # fmt: skip
-    return rows
-
-
-# -- statistics ----------------------------------------------------------------------------------
-
-
-def _polynomial(*coefficients: float) -> Callable[[Jet], Jet]:
-    """Coefficients from the constant one on."""
-
-    def exact(x: Jet) -> Jet:
-        total = Jet.of(coefficients[-1])
-        for c in coefficients[-2::-1]:
-            total = total * x + c
-        return total
-
-    return exact
-
-
-def statistics() -> list[Row]:
-    return [
-        # the variance of (x, 1, 3): (2 x^2 - 8 x + 14) / 9
-        L("var of (x, 1, 3)", lambda x: (x * x * 2 - x * 8 + 14) / 9,
-          lambda x: wg.var(along((0, 1), (1, 0), (3, 0))(x), axis=-1)),
-        L("std of (x, 1, 3)", lambda x: m.sqrt((x * x * 2 - x * 8 + 14) / 6),
-          lambda x: wg.std(along((0, 1), (1, 0), (3, 0))(x), axis=-1, correction=1)),
-        L("std of (x, x, x)", lambda x: x * 0,
-          lambda x: wg.std(along((0, 1), (0, 1), (0, 1))(x), axis=-1),
-          at=[*HERE, 0.1, 0.7]),
-        L("prod of (x, 2, x, 0)", _polynomial(0),
-          lambda x: wg.prod(along((0, 1), (2, 0), (0, 1), (0, 0))(x), axis=-1)),
-        L("prod of (x, 2, x, x - 1)", _polynomial(0, 0, -2, 2),
-          lambda x: wg.prod(along((0, 1), (2, 0), (0, 1), (-1, 1))(x), axis=-1)),
-        L("cumulative_prod of (x, 2, x, x - 1, 3)", _polynomial(0, 3, -6, 8),
-          lambda x: wg.sum(wg.cumulative_prod(
-              along((0, 1), (2, 0), (0, 1), (-1, 1), (3, 0))(x), axis=-1), axis=-1),
-          floor=64),
-        L("quantile(x) of (1, 3, 5)", lambda x: x * 4 + 1,
-          lambda q: wg.quantile(wg.asarray([1.0, 3.0, 5.0], dtype=q.dtype), q),
-          low=-1e-9, high=1.1, at=[0.0, 0.1, 0.25, 0.5, 0.75, 1.0]),
-    ]  # fmt: skip
-
-
 # -- exponentials --------------------------------------------------------------------------------
 
 
@@ -159,10 +72,6 @@ def exponentials() -> list[Row]:
 
 
 # -- losses --------------------------------------------------------------------------------------
-
-
-def _none(f: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    return lambda *a: f(*a, reduction="none", **options)
 
 
 def _two(near: Callable[[Jet], Jet], far: Callable[[Jet], Jet], width: float) -> Any:
@@ -262,37 +171,10 @@ def _of_det(name: str, at: Any, by: Any, **more: Any) -> Row:
 def algebra() -> list[Row]:
     rows = [_of_det(name, at, SHIFT) for name, at in RANKS]
     rows.append(_of_det("rank 0, 1 x 1", ((0,),), ((2,),)))
-    two = matrices(((2, 0), (0, 1)), ((0, 1), (1, 0)))  # [[2, x], [x, 1]], of determinant 2 - x^2
-    mild = [0.0, 1e-30, 2.0**-40, 0.25, -0.5, 1.0]
-    rows += [
-        L("slogdet of [[2, x], [x, 1]]", lambda x: m.log(2 - x * x),
-          lambda x: wg.linalg.slogdet(two(x)).logabsdet, at=mild, floor=256),
-        L("inv of [[2, x], [x, 1]]", lambda x: -x / (2 - x * x),
-          lambda x: wg.linalg.inv(two(x))[..., 0, 1], at=mild, floor=256),
-        L("solve of [[2, x], [x, 1]], (1, x)", lambda x: (1 - x * x) / (2 - x * x),
-          lambda x: wg.linalg.solve(two(x), along((1, 0), (0, 1))(x)[..., None])[..., 0, 0],
-          at=mild, floor=256),
-        L("cholesky of [[2, x], [x, 1]]", lambda x: m.sqrt(1 - x * x / 2),
-          lambda x: wg.linalg.cholesky(two(x))[..., 1, 1], at=mild, floor=256),
-        L("eigvalsh of [[2, x], [x, 1]]", lambda x: 1.5 + m.sqrt(x * x * 4 + 1) / 2,
-          lambda x: wg.linalg.eigvalsh(two(x))[..., 1], at=mild, floor=256),
-        L("eigh's vector of [[2, x], [x, 1]]", lambda x: (1 / m.sqrt(x * x * 4 + 1) + 1) / 2,
-          lambda x: wg.linalg.eigh(two(x)).eigenvectors[..., 0, 1] ** 2, at=mild, floor=256),
-        L("svdvals of [[2, x], [x, 1]]", lambda x: 1.5 + m.sqrt(x * x * 4 + 1) / 2,
-          lambda x: wg.linalg.svdvals(two(x))[..., 0], at=mild, floor=256),
-        L("trace of inverse by eigh, repeated at 0", lambda x: 2 / (1 - x * x),
-          lambda x: wg.sum(1 / wg.linalg.eigvalsh(
-              matrices(((1, 0), (0, 1)), ((0, 1), (1, 0)))(x)), axis=-1),
-          at=[0.25, -0.5], floor=256),
-        L("qr of [[1, x], [1, 1]]", lambda x: (1 - x) ** 2 / 2,
-          lambda x: wg.linalg.qr(
-              matrices(((1, 0), (1, 1)), ((0, 1), (0, 0)))(x)).R[..., 1, 1] ** 2,
-          at=[0.0, 0.25, -0.5, 3.0], floor=256),
-    ]  # fmt: skip
     return rows
 
 
-LINES = [*norms(), *statistics(), *exponentials(), *losses(), *algebra()]
+LINES = [*exponentials(), *losses(), *algebra()]
 
 TURNED_RANKS = (("rank 2", ONES), ("rank 1", TURNED), ("rank 0", NOTHING))
 COMPLEX_LINES = [

@@ -14,12 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from wengert.backends import (
-    dtype_of,
-    numpy,
-    numpy_networks,
-    numpy_reductions,
-)
+from wengert.backends import dtype_of, numpy, numpy_networks, numpy_reductions
 from wengert.backends.backend import on_device
 from wengert.backends.keys import cut
 from wengert.backends.numpy_special import BLOCK
@@ -346,11 +341,7 @@ def _special(
 
 
 def lower(
-    trace: Any,
-    backend: Any,
-    name: str,
-    operands: Sequence[Any],
-    parameters: Mapping[str, Any],
+    trace: Any, backend: Any, name: str, operands: Sequence[Any], parameters: Mapping[str, Any]
 ) -> Any:
     """Record the calls that replace a backend's function; NotImplemented if none do."""
     if name == "scatter_add" and len(operands) == 1 and backend.name == "numpy":

@@ -80,7 +80,7 @@ class RawArray(Traced):
             return self.call(name, getter(name), self)
         if name == "item" and isinstance(self.inner, np.generic):  # as an operand of a Tensor's
             return lambda: self.trace.number("item", Method("item"), (self,))
-        raise _refusal(f"{name} is asked of a raw array")
+        raise self._misuse(f"{name} is asked of a raw array")
 
     def __len__(self) -> int:
         return len(self.inner)
@@ -94,7 +94,10 @@ class RawArray(Traced):
         return map(self.__getitem__, range(len(self)))
 
     def values(self, *_: Any) -> Any:
-        raise _refusal("elements of a raw array are read, written or copied")
+        raise self._misuse("elements of a raw array are read, written or copied")
+
+    def _misuse(self, what: str) -> TraceError:
+        return _refusal(what) if self.trace.here() else self.trace.stale_error((self,))
 
     __array__ = __bool__ = __complex__ = __contains__ = __float__ = __format__ = __hash__ = values  # type: ignore[assignment]
     __index__ = __int__ = __reduce__ = __reduce_ex__ = __repr__ = __round__ = __str__ = values
@@ -112,8 +115,7 @@ def _operator(name: str, sign: str = "") -> Any:
     own, function = getattr(Traced, f"__{sign}{name}__", None), getattr(operator, f"__{name}__")
 
     def method(self: RawArray, *others: Any) -> Any:
-        caller = sys._getframe(1).f_globals.get("__name__")
-        if own is not None and package_of(caller) == "wengert":  # a rule, of an operand
+        if own is not None and any(type(x) is Traced for x in others):  # a rule, of an operand
             return own(self, *others)
         if sign == "i":
             raise _refusal(f"Python's operator {name} writes into a raw array")

@@ -9,14 +9,7 @@ from wengert.func.trees import TreeDef
 from wengert.tape.node import AccumulateGrad, Node, Output
 from wengert.tape.sweep import ancestors
 
-__all__ = [
-    "Arithmetic",
-    "Effect",
-    "Recording",
-    "Ref",
-    "Swept",
-    "swept",
-]
+__all__ = ["Arithmetic", "Effect", "Recording", "Ref", "Swept", "swept"]
 
 
 class Ref(NamedTuple):
@@ -55,12 +48,12 @@ class Effect(NamedTuple):
 
 
 class Arithmetic(NamedTuple):
-    """A program of Python numbers alone, for comparisons and counters."""
+    """A program of comparisons of Python numbers."""
 
     #: The sources of its inputs.
     refs: tuple[Ref, ...]
     program: Program
-    #: For each output the required outcome, or the main program's output that it computes.
+    #: For each output the required outcome.
     gives: tuple[Any, ...]
 
 

@@ -30,7 +30,6 @@ from wengert.compiler.capture.traced import Traced, device_of, running, traced, 
 from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.facts import KERNELS, PLAIN, facts_of
 from wengert.compiler.passes.dead import dead
-from wengert.compiler.passes.simplify import simplify
 from wengert.compiler.program import (
     Instruction,
     Line,
@@ -59,6 +58,7 @@ _SEQUENCES = (tuple, list)
 _NO_PARAMETERS: Mapping[str, Any] = {}
 #: Types of operands that stand in instructions unchanged.
 _PLAIN = frozenset({int, float, str, bool, type(None)})
+_NUMBERS = frozenset({TracedNumber, int, float, bool, complex})
 
 
 class Trace:
@@ -71,7 +71,7 @@ class Trace:
         self.inputs: dict[Value, None] = {}  # in their order
         self.instructions: list[Instruction] = []
         self.constants: dict[Value, Any] = {}  # arrays that are no inputs
-        self._locked: list[np.ndarray[Any, Any]] = []
+        self._locked: dict[int, np.ndarray[Any, Any]] = {}
         #: Input numbers whose value is fixed for the program, with the user's line that fixed it.
         self.pinned: dict[Value, str] = {}
         #: Comparisons of numbers on which control flow depends, with their outcomes.
@@ -94,6 +94,7 @@ class Trace:
         self._adjoints: dict[Line, Line] = {}  # a line as one of stage "backward"
         self._here: Line | None = None  # the user's line of the running `apply`
         self.numbers: dict[Value, Any] = {}  # values of traced numbers in this run
+        self._arithmetic: dict[Any, Value] = {}  # results by functions and operands
         self._sources: dict[Value, frozenset[Value]] = {}  # the inputs that numbers depend on
 
     @contextmanager
@@ -146,17 +147,21 @@ class Trace:
             self.lock(array)
         return value
 
-    def lock(self, array: Any) -> None:
-        """Forbid writing into a NumPy array, and into what it is a view of, not other views."""
+    def lock(self, array: Any) -> bool:
+        """Forbid writing into a NumPy array and what it is a view of, if NumPy could undo that.
+
+        It could not for another library's memory. Returns whether the array is locked.
+        """
         if isinstance(array, np.ndarray):
-            self.lock(array.base)
-            if array.flags.writeable:
+            own = self.lock(array.base) or array.flags.owndata
+            if own and array.flags.writeable:
                 array.flags.writeable = False
-                self._locked.append(array)
+                self._locked[id(array)] = array
+        return id(array) in self._locked
 
     def unlock(self) -> None:
         """Allow all of it again, first of arrays that own their memory."""
-        for array in self._locked:
+        for array in self._locked.values():
             array.flags.writeable = True
         self._locked.clear()
 
@@ -276,11 +281,21 @@ class Trace:
         """Remove the instructions since a position, where the last failed call was another."""
         self.failed = failed
         del self.instructions[count:], self._ticks[count:]
+        self._arithmetic.clear()
 
     def number(self, name: str, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
-        """Compute and record arithmetic of Python numbers."""
+        """Compute and record arithmetic of Python numbers, once of equal operands."""
+        key: Any = None
+        if self._operands is None and all(type(x) in _NUMBERS for x in operands):
+            parts = [x.value if type(x) is TracedNumber else (type(x), repr(x)) for x in operands]
+            key = (function, *parts)
+        known = self._arithmetic.get(key)
+        if known is not None and self.here():
+            return TracedNumber(self.numbers[known], known, self)
         answer = self._compute(name, function, operands)
         value = Value.like(answer)
+        if key is not None:  # not in a scan, whose steps are compared
+            self._arithmetic[key] = value
         self.numbers[value] = answer
         self._sources[value] = frozenset().union(
             *[
@@ -296,7 +311,7 @@ class Trace:
         if not self.here():
             raise self.stale_error(operands)
         try:
-            return function(*_inner(tuple(operands)))
+            return function(*map(_inner, operands))
         except Exception as error:  # a shift by a negative number, say, which is a ValueError
             self._note_failure(name, error)
             raise
@@ -394,20 +409,13 @@ class Trace:
         """The program of the comparisons that decide control flow, and their outcomes."""
         pinned = {value for value, x in self._sources.items() if self.pinned.keys() >= x}
         found = [each for each in self.decided.values() if not pinned.issuperset(each[0].uses())]
-        steps = [step for step, _ in found]
-        program = self.arithmetic([step.result for step in steps], steps)
-        return program, tuple([outcome for _, outcome in found])
-
-    def arithmetic(self, outputs: Sequence[Value], after: Sequence[Instruction] = ()) -> Program:
-        """The program that computes some numbers, perhaps with further instructions ``after``."""
-        if not outputs:
-            return Program((), (), ())
         steps = [step for step in self.instructions if step.name.startswith("number.")]
-        cut = dead(Program(tuple(self.inputs), (*steps, *after), tuple(outputs)))
-        if len(cut.instructions) > len(after):  # `after` has no duplicates
-            cut = dead(simplify(cut))
+        steps += [step for step, _ in found]
+        outputs = tuple([step.result for step, _ in found])
+        cut = dead(Program(tuple(self.inputs), tuple(steps), outputs))
         read = cut.read()
-        return replace(cut, inputs=tuple([value for value in self.inputs if value in read]))
+        cut = replace(cut, inputs=tuple([value for value in self.inputs if value in read]))
+        return cut, tuple([outcome for _, outcome in found])
 
     def is_given(self, number: TracedNumber) -> bool:
         """Whether a number depends on inputs alone, and not on arrays."""

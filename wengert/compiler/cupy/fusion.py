@@ -5,7 +5,7 @@ calls that are due before the same call are fused. Calls of other kinds keep the
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -120,17 +120,14 @@ class Fusion:
         """Classify a call."""
         if step.several or not step.pure or step.result.shape is None or not step.result.size:
             return
-        found = _routine(step)
-        if found is not None:
+        if (found := _routine(step)) is not None:
             self.routines[step] = found
             self.maker[step.result] = step
         elif _shows(step):
             self.axes.add(step)
             self.maker[step.result] = step
-        else:
-            reduced = _reduce(step)
-            if reduced is not None:
-                self.reduced[step] = reduced
+        elif (reduced := _reduce(step)) is not None:
+            self.reduced[step] = reduced
 
     def _moves(self, step: Instruction) -> bool:
         return step in self.routines or step in self.axes
@@ -172,20 +169,21 @@ class Fusion:
             counts[find(step)] += 1
             self.place[step] = self.place[step][0], (counts[find(step)] - 1) // LARGEST
 
-    def _maps(self, step: Instruction, i: int, due: Mapping[Value, int]) -> bool:
+    def _maps(self, step: Instruction, i: int, due: dict[Value, int]) -> bool:
         """Whether a reduction can compute its operand itself, because no other call needs it."""
         value = step.operands[0]
         if value in self.hard or value not in self.maker:
             return False
-        open_, calls = [value], set[Instruction]()
+        open_, calls, last = [value], set[Instruction](), self.maker[value]
         while open_:
             value = open_.pop()
             maker = self.maker.get(value)
             if maker is not None and maker not in calls and due.get(value, i + 1) > i:
                 calls.add(maker)
                 open_ += maker.uses()
-                if len(calls) > LONGEST:
-                    return False
+                if len(calls) > LONGEST:  # then the last one alone, of what is due before it
+                    due |= {x: min(due.get(x, i), i) for x in last.uses()}
+                    return last in self.routines
         return any(call in self.routines for call in calls)
 
     def _store(self) -> set[Value]:

@@ -24,14 +24,7 @@ from wengert.compiler.libraries import library_of
 from wengert.compiler.passes.forms import Method, form
 from wengert.compiler.program import Instruction, Value
 
-__all__ = [
-    "SHORT",
-    "Names",
-    "Speller",
-    "conditions",
-    "identifier",
-    "plain",
-]
+__all__ = ["SHORT", "Names", "Speller", "conditions", "identifier", "plain"]
 
 #: Submodules of a library whose functions are written by name.
 PARTS: Final = ("", "linalg", "fft", "special", "nn", "nn.functional", "lax")
@@ -87,10 +80,7 @@ def dtype_home(x: Any) -> str | None:
 
 
 def conditions(
-    decided: Arithmetic,
-    given: Sequence[str],
-    otherwise: Callable[[str], str],
-    speller: "Speller",
+    decided: Arithmetic, given: Sequence[str], otherwise: Callable[[str], str], speller: "Speller"
 ) -> Iterator[str]:
     """Lines that check whether comparisons of numbers have the recorded outcomes.
 

@@ -8,13 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from wengert.backends.numpy import SHORT, SMALL, broadcast_to
-from wengert.compiler.passes.forms import (
-    REPEAT,
-    Form,
-    elementwise,
-    form,
-    is_take,
-)
+from wengert.compiler.passes.forms import REPEAT, Form, elementwise, form, is_take
 from wengert.compiler.passes.liveness import Liveness, liveness
 from wengert.compiler.program import Instruction, Program, Value
 

@@ -183,10 +183,7 @@ def _is_update(step: Instruction) -> bool:
 
 
 def _join_updates(
-    runs: list[_Run],
-    outputs: set[Value],
-    steps: list[Instruction],
-    becomes: Mapping[Value, Value],
+    runs: list[_Run], outputs: set[Value], steps: list[Instruction], becomes: Mapping[Value, Value]
 ) -> list[Instruction]:
     """The instructions, with one chain for several updates appended."""
     first = runs[0]

@@ -168,7 +168,7 @@ def form(step: Instruction) -> Form:
 
 def _find(step: Instruction) -> Form:
     function = step.function
-    found = FORMS.get(function)
+    found = FORMS.get(add_part if step.name == "add_part" else function)  # NumPy's or CuPy's
     if found is not None:
         return found
     if isinstance(function, Kernel | Loop):

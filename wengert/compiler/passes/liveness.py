@@ -6,14 +6,7 @@ from dataclasses import dataclass, replace
 from wengert.compiler.passes.forms import fresh
 from wengert.compiler.program import Instruction, Program, Value, values_in
 
-__all__ = [
-    "END",
-    "Liveness",
-    "copy_outputs",
-    "escaping",
-    "holders",
-    "liveness",
-]
+__all__ = ["END", "Liveness", "copy_outputs", "escaping", "holders", "liveness"]
 
 #: The last use of outputs, after the last instruction.
 END = 1 << 60

@@ -24,7 +24,7 @@ from wengert.nn.functional.convolution import (
     conv_transpose2d,
     unfold,
 )
-from wengert.nn.functional.distance import cosine_embedding_loss, cosine_similarity
+from wengert.nn.functional.distance import cosine_similarity
 from wengert.nn.functional.dropout import dropout, dropout2d
 from wengert.nn.functional.embedding import embedding, one_hot
 from wengert.nn.functional.linear import linear
@@ -60,7 +60,7 @@ from wengert.ops.hints import list_public
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "avg_pool1d", "avg_pool2d",
     "batch_norm", "binary_cross_entropy", "binary_cross_entropy_with_logits", "conv1d", "conv2d",
-    "conv_transpose1d", "conv_transpose2d", "cosine_embedding_loss", "cosine_similarity",
+    "conv_transpose1d", "conv_transpose2d", "cosine_similarity",
     "cross_entropy", "dropout", "dropout2d", "elu", "embedding", "gaussian_nll_loss", "gelu",
     "group_norm", "hardswish", "huber_loss", "instance_norm", "interpolate", "kl_div", "l1_loss",
     "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "max_pool1d", "max_pool2d",

@@ -74,10 +74,10 @@ def selu(input: Any) -> Tensor:
 
 
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    r"""Smooth rectifier, :math:`\log(1 + e^{\beta x}) / \beta`; :math:`x` beyond the threshold.
+    r"""Smooth rectifier, :math:`\log(1 + e^{\beta x}) / \beta`; :math:`x` itself for large ones.
 
-    That is of :math:`\beta x`. Derivative :math:`\sigma(\beta x)`, the logistic sigmoid.
-    PyTorch: ``torch.nn.functional.softplus``.
+    These are where :math:`\beta x` exceeds ``threshold``. Derivative :math:`\sigma(\beta x)`, the
+    logistic sigmoid. PyTorch: ``torch.nn.functional.softplus``.
 
     Examples
     --------

@@ -186,7 +186,7 @@ def conv_transpose1d(
     groups: int = 1,
     dilation: int | tuple[int, ...] = 1,
 ) -> Tensor:
-    """The adjoint of `conv1d` with the same weights, plus a bias: windows of them, added up.
+    """The adjoint of `conv1d`, plus a bias: each input adds its multiple of the weights.
 
     The input is real or complex, of shape (N, C, L), or (C, L) for one example; the weight of shape
     (C, O/groups, k), the result (N, O, length). It is :math:`(L - 1) s - 2 p + d (k - 1) + 1` long,
@@ -214,7 +214,7 @@ def conv_transpose2d(
     groups: int = 1,
     dilation: int | tuple[int, ...] = 1,
 ) -> Tensor:
-    """The adjoint of `conv2d` with the same weights, plus a bias: windows of them, added up.
+    """The adjoint of `conv2d`, plus a bias: each input adds its multiple of the weights.
 
     The input is of shape (N, C, H, W) or (C, H, W), the weight of shape (C, O/groups, h, w). The
     lengths of the result, options and errors are those of `conv_transpose1d`. Cotangents are

@@ -137,8 +137,8 @@ def group_norm(
 
     The input is of shape (N, C, ...), weight and bias of shape (C,). Wu and He, "Group
     normalization" (2018). The derivative is that of `layer_norm` in each group. Raises
-    `RuntimeError` if shapes do not fit, or dtypes differ; `ValueError` if there is a single number
-    in a group, and a single member. PyTorch: ``torch.nn.functional.group_norm``.
+    `RuntimeError` if shapes do not fit, or dtypes differ; `ValueError` if the
+    batch has one member and each group one number. PyTorch: ``torch.nn.functional.group_norm``.
 
     Examples
     --------

@@ -11,7 +11,7 @@ from wengert.interpreters.namespaces import differentiable
 from wengert.nn.functional.convolution import window_lengths
 from wengert.nn.functional.define import refusing
 from wengert.nn.functional.spatial import Sizes, examples, pad_with_zeros, sizes, unbatch
-from wengert.ops.beyond.places import pooled_places
+from wengert.ops.beyond.places import adaptive_places, pooled_places
 from wengert.ops.beyond.pooling import take_windows, window_argmax, window_sum
 from wengert.ops.conversion import beside
 from wengert.ops.shares import by_float32
@@ -91,7 +91,8 @@ def _adaptive_mean(name: str, count: int, input: Any, output_size: Any) -> Tenso
     if x.dtype.narrow:
         return by_float32(partial(_adaptive_mean, name, count), input, output_size)  # type: ignore[no-any-return]
     lengths = tuple(x.shape[2:])
-    places = pooled_places(lengths, _adaptive_counts(name, lengths, output_size), None)
+    counts = _adaptive_counts(name, lengths, output_size)
+    places = [adaptive_places(*axis) for axis in zip(lengths, counts, strict=True)]
     divisor = np.ones((1,) * count, np.int64)
     for i, p in enumerate(places):
         divisor = divisor * p.counts().reshape([-1 if i == j else 1 for j in range(count)])

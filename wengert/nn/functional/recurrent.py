@@ -18,6 +18,7 @@ from wengert.interpreters.lifted import new_level
 from wengert.nn.functional.activation import relu, tanh
 from wengert.nn.functional.define import share
 from wengert.nn.functional.linear import linear
+from wengert.nn.kernels import cupy_recurrent as cupy_recurrent
 from wengert.nn.kernels import numpy_recurrent as numpy_recurrent
 from wengert.ops.shares import by_float32
 from wengert.tape.primitive import Primitive
@@ -90,8 +91,9 @@ def _lstm_composite(xp: Any, z: Any, weight: Any, h: Any, c: Any) -> tuple[Any, 
         i, f, g, o = xp.expit(i), xp.expit(f), xp.tanh(g), xp.expit(o)
         c = f * c + i * g
         h = o * xp.tanh(c)
-        found.append((h, c, xp.concat((i, f, g, o), axis=-1)))
-    return tuple([xp.stack(parts, axis=0) for parts in zip(*found, strict=True)])
+        found.append((h, c, i, f, g, o))
+    h, c, *gates = (xp.stack(parts, axis=0) for parts in zip(*found, strict=True))
+    return h, c, xp.concat(gates, axis=-1)
 
 
 def _lstm_cotangents(
@@ -165,8 +167,9 @@ def _gru_composite(xp: Any, z: Any, weight: Any, h: Any, bias: Any) -> tuple[Any
         own = new[1]
         new = xp.tanh(new[0] + r * own)
         h = new + update * (h - new)
-        found.append((h, xp.concat((r, update, new), axis=-1), own))
-    return tuple([xp.stack(parts, axis=0) for parts in zip(*found, strict=True)])
+        found.append((h, own, r, update, new))
+    h, own, *gates = (xp.stack(parts, axis=0) for parts in zip(*found, strict=True))
+    return h, xp.concat(gates, axis=-1), own
 
 
 def _gru_cotangents(
@@ -187,20 +190,18 @@ def _gru_cotangents(
     # How much the result changes by what enters n, and by what the state before adds to each gate.
     by_new = (1 - update) * slopes[2]
     by_update = (_states_before(xp, h, out) - new) * slopes[1]
-    by_own = xp.concat((by_new * of_r, by_update, by_new * r), axis=-1)
+    by_own = xp.stack((by_new * of_r, by_update, by_new * r), axis=-2)
     more, of_new = None, None
-    if g_gates is not None:
+    if g_gates is not None or g_own is not None:
+        g_gates = xp.zeros_like(gates) if g_gates is None else g_gates
         of_r_gate, of_update, of_new = map(xp.multiply, _split_gates(g_gates, 3), slopes)
-        more = [_add(xp, of_r_gate, of_new * of_r), of_update, of_new * r]
-    if g_own is not None:
-        more = [xp.zeros_like(r), xp.zeros_like(r), None] if more is None else more
-        more[2] = _add(xp, more[2], g_own)
-    more = None if more is None else xp.concat(more, axis=-1)
+        more = (of_r_gate + of_new * of_r, of_update, _add(xp, of_new * r, g_own))
+        more = xp.concat(more, axis=-1)
     dh, found, totals = xp.zeros_like(h), [], []
     for t in reversed(range(out.shape[0])):
         dh = _add(xp, dh, _at(g_out, t))
         totals.append(dh)
-        of_own = xp.concat((dh, dh, dh), axis=-1) * by_own[t, ...]
+        of_own = xp.reshape(xp.expand_dims(dh, axis=-2) * by_own[t, ...], gates.shape[1:])
         of_own = _add(xp, of_own, _at(more, t))
         found.append(of_own)
         dh = dh * update[t, ...] + xp.matmul(of_own, weight)

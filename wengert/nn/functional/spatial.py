@@ -77,9 +77,9 @@ def pad(input: Any, pad: Sequence[int], mode: Mode = "constant", value: Any = No
     """Return an array with margins on its last axes.
 
     Cotangents go back to the elements that the margins are made of, and are added up. Raises
-    `NotImplementedError` if the mode is unknown; `RuntimeError` if there are not two widths for
-    each of some axes, there are fewer axes, elements are left out that are not there, or the margin
-    is longer than what it is made of; `ValueError` if ``value`` is given for another mode.
+    `NotImplementedError` if the mode is unknown; `RuntimeError` if the widths are no pairs, or
+    more pairs than axes, if a negative width is longer than its axis, or a margin longer than what
+    it is made of; `ValueError` if ``value`` is given for another mode.
     PyTorch: ``torch.nn.functional.pad``.
 
     Parameters
@@ -89,8 +89,8 @@ def pad(input: Any, pad: Sequence[int], mode: Mode = "constant", value: Any = No
         Where one is negative, elements are left out.
     mode : {"constant", "reflect", "replicate", "circular"}
         What is in the margins: a constant, the elements mirrored at the last one, the last one, or
-        those of the other end. ``"circular"`` repeats what negative widths leave, and the mirror
-        stands at the end of the whole axis.
+        those of the other end. With negative widths ``"circular"`` repeats what they leave, and the
+        others mirror or repeat the ends of the whole axis.
 
     Examples
     --------

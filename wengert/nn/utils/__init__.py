@@ -6,12 +6,7 @@ from wengert.nn.utils.summary import summary
 from wengert.ops.hints import list_public
 
 __all__ = [
-    "clip_grad_norm_",
-    "clip_grad_value_",
-    "get_total_norm",
-    "parametrizations",
-    "rnn",
-    "summary",
-]
+    "clip_grad_norm_", "clip_grad_value_", "get_total_norm", "parametrizations", "rnn", "summary",
+]  # fmt: skip
 
 list_public(__name__)

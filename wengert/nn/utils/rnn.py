@@ -68,8 +68,8 @@ def pack_padded_sequence(
     """Leave the padding out.
 
     ``input`` has the shape (T, N, ...), or (N, T, ...) with ``batch_first``, and ``lengths`` are
-    those of the N sequences: numbers of the program in a compiled function. Raises `RuntimeError`
-    for lengths that do not decrease with ``enforce_sorted``, or are not between 1 and T.
+    those of the N sequences, Python numbers in a compiled function. Raises `RuntimeError` for
+    lengths that do not decrease with ``enforce_sorted``, or are not between 1 and T.
 
     Examples
     --------

@@ -3,14 +3,13 @@
 import math
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from itertools import product
 from typing import Any, Final
 
 import numpy as np
 
 from wengert.backends.backend import Kernel, add_kernels
 from wengert.backends.windows import window_counts
-from wengert.ops.beyond.places import Options, Places, pooled_places
+from wengert.ops.beyond.places import Options, pooled_places
 
 __all__ = ["KERNELS"]
 
@@ -50,10 +49,9 @@ def window_sum(x: Any, *, size: Sizes, stride: Sizes) -> Any:
 def window_argmax(x: Any, *, counts: Sizes, options: Options) -> Any:
     """Flat indices of windows' largest elements: of the first, and of the last nan."""
     lengths = x.shape[x.ndim - len(counts) :]
-    size = options[0] if options else [n // c + 2 for n, c in zip(lengths, counts, strict=True)]
-    layout = _layout if math.prod(size) * math.prod(counts) <= KEPT else _layout.__wrapped__
-    places, tables, flat = layout(lengths, counts, options)
-    parts = _parts(x, places, tables, counts, options)
+    layout = _layout if math.prod(options[0]) * math.prod(counts) <= KEPT else _layout.__wrapped__
+    flat = layout(lengths, counts, options)
+    parts = _parts(x, counts, options)
     best, at = _largest(parts, nan=False)
     if x.dtype.kind == "f" and np.isnan(best).any():
         _, at = _largest(parts, nan=True)
@@ -63,21 +61,19 @@ def window_argmax(x: Any, *, counts: Sizes, options: Options) -> Any:
 
 
 @lru_cache(maxsize=32)
-def _layout(lengths: Sizes, counts: Sizes, options: Options) -> tuple[list[Places], list[Any], Any]:
-    """The windows' places along each axis, also as tables; and flat indices.
+def _layout(lengths: Sizes, counts: Sizes, options: Options) -> Any:
+    """Flat indices of each element (row) of each window (column).
 
-    These are of each element (row) of each window (column) its place, so that those in a margin are
-    the nearest ones inside.
+    Those in a margin are the nearest ones inside.
     """
     places = pooled_places(lengths, counts, options)
-    tables = [p.table() for p in places]
     flat: Any = 0
     axes = range(len(counts))
-    for axis, table in enumerate(tables):
+    for axis, table in enumerate([p.table() for p in places]):
         shape = [n for i in axes for n in (table.T.shape if i == axis else (1, 1))]
         flat = flat * lengths[axis] + table.T.reshape(shape)
     flat = flat.transpose([2 * i + k for k in (0, 1) for i in axes])
-    return places, tables, flat.reshape(-1, math.prod(counts))
+    return flat.reshape(-1, math.prod(counts))
 
 
 def _largest(parts: list[Any], *, nan: bool) -> tuple[Any, Any]:
@@ -99,25 +95,15 @@ def _largest(parts: list[Any], *, nan: bool) -> tuple[Any, Any]:
     return best, at
 
 
-def _parts(
-    x: Any, places: list[Places], tables: list[Any], counts: Sizes, options: Options
-) -> list[Any]:
+def _parts(x: Any, counts: Sizes, options: Options) -> list[Any]:
     """One array for each element of the windows; margins are less than any element."""
-    if options is None:
-        parts = product(*[table.T for table in tables])
-        return [x[(..., *np.ix_(*rows))] for rows in parts]
     size, stride, padding, dilation = options
-    if not all(p.inside for p in places):
-        lead = x.shape[: x.ndim - len(counts)]
-        ends = [int(p.first[-1]) + (p.length - 1) * p.step + 1 for p in places]
-        wide = [n + max(end, 0) for n, end in zip(padding, ends, strict=True)]
-        inside = [
-            slice(n, min(n + length, w))
-            for n, length, w in zip(padding, x.shape[len(lead) :], wide, strict=True)
-        ]
+    if any(padding):
+        lead, lengths = x.shape[: x.ndim - len(counts)], x.shape[x.ndim - len(counts) :]
+        wide = [n + 2 * p for n, p in zip(lengths, padding, strict=True)]
         lowest = -math.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
         held: Any = np.full((*lead, *wide), lowest, x.dtype)
-        held[(..., *inside)] = x[(..., *[slice(s.stop - s.start) for s in inside])]
+        held[(..., *[slice(p, p + n) for p, n in zip(padding, lengths, strict=True)])] = x
         x = held
     return list(_elements(x, size, stride, dilation, counts))
 

@@ -21,12 +21,6 @@ class Places(NamedTuple):
     low: Any
     high: Any
 
-    @property
-    def inside(self) -> bool:
-        """Whether no place has to be replaced."""
-        end = self.first + (self.length - 1) * self.step
-        return bool((self.low <= self.first).all() and (end <= self.high).all())
-
     def table(self) -> Any:
         """The places of each window, as rows."""
         rows = self.first[:, None] + self.step * np.arange(self.length)
@@ -52,12 +46,10 @@ def adaptive_places(n: int, count: int) -> Places:
     return Places(first, 1, int((end - first).max()), first, end - 1)
 
 
-#: Lengths, strides, margins and dilations of windows; None for those that cover an array.
-Options = tuple[tuple[int, ...], ...] | None
+#: Lengths, strides, margins and dilations of windows.
+Options = tuple[tuple[int, ...], ...]
 
 
 def pooled_places(lengths: Sequence[int], counts: Sequence[int], options: Options) -> list[Places]:
     """The places of windows along each axis."""
-    if options is None:
-        return [adaptive_places(n, c) for n, c in zip(lengths, counts, strict=True)]
     return [regular_places(*axis) for axis in zip(lengths, counts, *options, strict=True)]

@@ -8,7 +8,7 @@ from wengert.backends import dtype_of
 from wengert.interpreters.batching import as_it_is
 from wengert.ops.beyond import numpy_pooling as numpy_pooling
 from wengert.ops.beyond import windows as windows  # called through the namespace
-from wengert.ops.beyond.places import Options, Places, pooled_places
+from wengert.ops.beyond.places import Options, Places
 from wengert.tape.primitive import Primitive
 
 Sizes = tuple[int, ...]
@@ -48,7 +48,8 @@ def take_windows(xp: Any, x: Any, places: list[Places]) -> Any:
     """Take the windows at tabulated places; the axes are those of `sliding_windows`."""
     count, lead = len(places), len(x.shape) - len(places)
     for i, p in enumerate(places):
-        index = _constant(xp, x, p.table().T.reshape(-1))
+        rows = p.table().T.reshape(-1).tolist()
+        index = xp.asarray(rows, dtype=xp.int64, device=xp.device(x))
         x = xp.take(x, index, axis=lead + i)
     split = [n for p in places for n in (p.length, len(p.first))]
     x = xp.reshape(x, (*x.shape[:lead], *split))
@@ -56,43 +57,41 @@ def take_windows(xp: Any, x: Any, places: list[Places]) -> Any:
     return xp.permute_dims(x, (*range(lead), *inside, *between))
 
 
-def _constant(xp: Any, like: Any, values: Any) -> Any:
-    """Integers of the host beside an array."""
-    return xp.asarray(values.tolist(), dtype=xp.int64, device=xp.device(like))
-
-
 def _argmax(xp: Any, x: Any, *, counts: Sizes, options: Options) -> Any:
-    count = len(counts)
-    lengths = tuple(x.shape[len(x.shape) - count :])
-    places = pooled_places(lengths, counts, options)
-    if options is not None and all(p.inside for p in places):
-        size, stride, _, dilation = options
-        windows = xp.sliding_windows(x, size=size, stride=stride, dilation=dilation)
-    else:
-        windows = take_windows(xp, x, places)
+    size, stride, padding, dilation = options
+    lead, lengths = tuple(x.shape[: -len(counts)]), tuple(x.shape[-len(counts) :])
+    inexact = dtype_of(x.dtype).inexact
+    if any(padding):
+        lowest = -math.inf if inexact else xp.iinfo(x.dtype).min
+        wide = [n + 2 * p for n, p in zip(lengths, padding, strict=True)]
+        held = xp.full((*lead, *wide), lowest, dtype=x.dtype, device=xp.device(x))
+        inside = [slice(p, p + n) for n, p in zip(lengths, padding, strict=True)]
+        x = xp.setitem(held, x, key=(..., *inside))
+    windows = xp.sliding_windows(x, size=size, stride=stride, dilation=dilation)
     best: Any = None
     at: Any = None
-    for number, inside in enumerate(itertools.product(*[range(p.length) for p in places])):
-        value = xp.getitem(windows, key=(..., *inside, *[slice(None)] * count))
+    for number, place in enumerate(itertools.product(*map(range, size))):
+        value = xp.getitem(windows, key=(..., *place, *[slice(None)] * len(counts)))
         if best is None:
-            best, at = value, xp.zeros_like(value, dtype=xp.int64)
+            best = value
             continue
         better = value > best
-        if dtype_of(x.dtype).inexact:
+        if inexact:
             better = better | (value != value)
         best = xp.maximum(best, value)
-        at = xp.maximum(at, xp.astype(better, xp.int64) * number)
+        last = xp.astype(better, xp.int64) * number
+        at = last if at is None else xp.maximum(at, last)
+    at = xp.zeros_like(best, dtype=xp.int64) if at is None else at
     flat: Any = 0
-    for i, p in enumerate(places):
-        after = math.prod([q.length for q in places[i + 1 :]])
+    for i, (n, k, s, p, d) in enumerate(zip(lengths, *options, strict=True)):
+        after = math.prod(size[i + 1 :])
         own = xp.floor_divide(at, after) if after > 1 else at
-        if i:
-            own = xp.remainder(own, p.length)
-        shape = [-1 if i == j else 1 for j in range(count)]
-        first, low, high = [_constant(xp, x, n.reshape(shape)) for n in (p.first, p.low, p.high)]
-        own = own * p.step + first
-        if not p.inside:
-            own = xp.minimum(xp.maximum(own, low), high)
+        own = xp.remainder(own, k) if i else own
+        first = xp.arange(-p, counts[i] * s - p, s, dtype=xp.int64, device=xp.device(x))
+        own = own * d + xp.reshape(first, (-1, *[1] * (len(counts) - 1 - i)))
+        if p:  # where all are the least of the dtype a margin's stands for the nearest inside
+            own = xp.where(own < 0, xp.remainder(own, d), own)
+            own = xp.where(own < n, own, n - 1 - xp.remainder(n - 1 - own, d))
         flat = own * math.prod(lengths[i + 1 :]) + flat
     return flat
 

@@ -33,7 +33,7 @@ def conj(x: Any, /) -> Tensor:
 def real(x: Any, /) -> Tensor:
     r"""Real part, :math:`\operatorname{Re} x`.
 
-    A real array gives equal values where the array library takes it. The cotangent is
+    A real array, if the array library allows one here, gives equal values. The cotangent is
     :math:`\bar y`, which is real. Complex dtypes. The result is of the shape of ``x`` and its real
     dtype. Array API standard.
 

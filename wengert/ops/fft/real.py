@@ -78,8 +78,8 @@ def irfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backwar
     Imaginary parts that a real number's spectrum has not, at 0 and in the middle of an even length,
     are ignored. Its adjoint is `rfft` with the factor :math:`1/n`, in which the numbers that stand
     for two count twice. The result is real, of the precision of ``x``. Raises `TypeError` if ``x``
-    is not floating; `ValueError` if ``n`` is less than 1, there is no such norm, or an axis is out
-    of bounds. Array API standard.
+    is neither floating nor complex; `ValueError` if ``n`` is less than 1, there is no such norm, or
+    an axis is out of bounds. Array API standard.
 
     Parameters
     ----------
@@ -132,9 +132,9 @@ def irfftn(
     """Inverse of `rfftn`: `ifft` along all axes but the last one, then `irfft` along that.
 
     There has to be one axis at least. Its adjoint is that of each transform in turn. The result is
-    real, of the precision of ``x``. Raises `TypeError` if ``x`` is not floating; `ValueError` if
-    ``s`` and ``axes`` differ in number, an axis comes twice, a length is less than 1, there is no
-    such norm, or an axis is out of bounds. Array API standard.
+    real, of the precision of ``x``. Raises `TypeError` if ``x`` is neither floating nor complex;
+    `ValueError` if ``s`` and ``axes`` differ in number, an axis comes twice, a length is less than
+    1, there is no such norm, or an axis is out of bounds. Array API standard.
 
     Parameters
     ----------
@@ -157,8 +157,8 @@ def hfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward
 
     ``x`` is the first half of the signal. It is ``n`` times `irfft` of the conjugate, and has the
     adjoint of that. The result is real, of the precision of ``x``. Raises `TypeError` if ``x`` is
-    not floating; `ValueError` if ``n`` is less than 1, there is no such norm, or an axis is out of
-    bounds. ``n`` is that of `irfft`. Array API standard.
+    neither floating nor complex; `ValueError` if ``n`` is less than 1, there is no such norm, or an
+    axis is out of bounds. ``n`` is that of `irfft`. Array API standard.
 
     Examples
     --------

@@ -15,8 +15,8 @@ def fft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward"
 
     Its adjoint is the inverse transform without the factor: ``n`` times `ifft`, under the norm
     "backward". The result is complex, of the precision of ``x`` (single for half precision). Raises
-    `TypeError` if ``x`` is not floating; `ValueError` if ``n`` is less than 1, there is no such
-    norm, or an axis is out of bounds. Array API standard.
+    `TypeError` if ``x`` is neither floating nor complex; `ValueError` if ``n`` is less than 1,
+    there is no such norm, or an axis is out of bounds. Array API standard.
 
     Parameters
     ----------
@@ -41,9 +41,9 @@ def ifft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward
     r"""Inverse discrete Fourier transform, :math:`y_j = \frac 1n \sum_k x_k e^{2 \pi i jk / n}`.
 
     Its adjoint is `fft` with the factor :math:`1/n`. The result is complex, of the precision of
-    ``x`` (single for half precision). Raises `TypeError` if ``x`` is not floating; `ValueError` if
-    ``n`` is less than 1, there is no such norm, or an axis is out of bounds. Other arguments are
-    those of `fft`. Array API standard.
+    ``x`` (single for half precision). Raises `TypeError` if ``x`` is neither floating nor complex;
+    `ValueError` if ``n`` is less than 1, there is no such norm, or an axis is out of bounds. Other
+    arguments are those of `fft`. Array API standard.
 
     Examples
     --------
@@ -71,9 +71,9 @@ def fftn(
     r"""Discrete Fourier transform over several axes: `fft` along each of them.
 
     Its adjoint is that of each transform in turn. The result is complex, of the precision of ``x``
-    (single for half precision). Raises `TypeError` if ``x`` is not floating; `ValueError` if ``s``
-    and ``axes`` differ in number, an axis comes twice, a length is less than 1, there is no such
-    norm, or an axis is out of bounds. Array API standard.
+    (single for half precision). Raises `TypeError` if ``x`` is neither floating nor complex;
+    `ValueError` if ``s`` and ``axes`` differ in number, an axis comes twice, a length is less than
+    1, there is no such norm, or an axis is out of bounds. Array API standard.
 
     Parameters
     ----------
@@ -111,9 +111,9 @@ def ifftn(
     """Inverse discrete Fourier transform over several axes: `ifft` along each of them.
 
     Its adjoint is that of each transform in turn. The result is complex, of the precision of ``x``
-    (single for half precision). Raises `TypeError` if ``x`` is not floating; `ValueError` if ``s``
-    and ``axes`` differ in number, an axis comes twice, a length is less than 1, there is no such
-    norm, or an axis is out of bounds. Other arguments are those of `fftn`. Array API standard.
+    (single for half precision). Raises `TypeError` if ``x`` is neither floating nor complex;
+    `ValueError` if ``s`` and ``axes`` differ in number, an axis comes twice, a length is less than
+    1, there is no such norm, or an axis is out of bounds. Otherwise as `fftn`. Array API standard.
 
     Examples
     --------

@@ -93,8 +93,8 @@ def turns(xp: Any, values: Any, *moved: Any, used: Any = None) -> Any:
     eye = xp.eye(values.shape[-1], dtype=values.dtype, device=xp.device(values))
     largest = xp.max(xp.abs(column), axis=-1, keepdims=True)
     error = EQUAL * float(xp.finfo(largest.dtype).eps)
-    gaps = column - row + eye * largest
-    near = xp.abs(gaps) < largest * error
+    gaps = column - row + eye  # the diagonal's are 1, since values may be 0
+    near = (xp.abs(gaps) < largest * error) & (eye == 0)
     beside = 1 - eye
     for x in moved:
         equal = near & ((x if used is None else used) != 0)

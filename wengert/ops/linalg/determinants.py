@@ -10,7 +10,7 @@ from wengert.interpreters.batching import as_it_is, elementwise
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.define import operation
 from wengert.ops.elementwise.rules import is_complex
-from wengert.ops.euclidean import nan_where
+from wengert.ops.euclidean import nan_where, without_slope
 from wengert.ops.linalg.common import (
     adjoint,
     diagonal_matrix,
@@ -182,7 +182,10 @@ def _inverse(xp: Any, x: Any, sign: Any) -> Any:
     """Inverses, and infinities where there is none, which libraries refuse with the whole stack."""
     singular = _as_matrix(xp, sign == 0)
     eye = xp.eye(x.shape[-1], dtype=x.dtype, device=xp.device(x))
-    return xp.where(singular, math.inf, xp.linalg.inv(xp.where(singular, eye, x)))
+    found = xp.where(singular, math.inf, xp.linalg.inv(xp.where(singular, eye, x)))
+    # Each element of an inverse depends on all.
+    whole: Any = lambda: xp.sum(xp.sharp(x), axis=(-2, -1), keepdims=True) + xp.zeros_like(x)
+    return without_slope(xp, found, lambda: (singular, whole()))
 
 
 add_composite("inverse_or_infinite", _inverse)

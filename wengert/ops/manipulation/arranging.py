@@ -11,6 +11,12 @@ from wengert.tape.tensor import Tensor
 
 __all__ = ["expand_dims", "flip", "moveaxis", "permute_dims", "reshape", "roll", "squeeze"]
 
+#: What is said of another order of elements than "C".
+IN_ROWS = (
+    "order={!r} is not supported for Tensors, whose elements are read in rows; "
+    "np.transpose(np.reshape(np.transpose(x), shape[::-1])) reads columns"
+)
+
 # -- axes -----------------------------------------------------------------------------------------
 
 
@@ -199,7 +205,7 @@ def _reshape_batch(call: Any, x: Any, shape: Sequence[int], *, copy: bool | None
     batch=_reshape_batch,
 )
 def reshape(
-    x: Any, /, shape: int | Sequence[int], *lengths: int, copy: bool | None = None
+    x: Any, /, shape: int | Sequence[int], *lengths: int, copy: bool | None = None, order: str = "C"
 ) -> Tensor:
     """Give the elements, in row-major order, another shape.
 
@@ -214,8 +220,9 @@ def reshape(
             [3, 4, 5]])
     """
     wanted = as_shape((shape, *lengths) if lengths else shape)
-    if copy is not None:
-        copy = bool(copy)
+    copy = copy if copy is None else bool(copy)
+    if order != "C":
+        raise TypeError(f"reshape: {IN_ROWS.format(order)}")
     if wanted and min(wanted) < -1:
         raise ValueError(f"reshape: lengths can't be negative but for one -1, as in {wanted}")
     try:

@@ -95,7 +95,7 @@ def stack(arrays: tuple[Any, ...] | list[Any], /, axis: int = 0) -> Tensor:
     at = as_axis(axis, len(shape_of(given[0])) + 1, "stack")
     try:
         return stack.run(*given, axis=at)
-    except (ValueError, TypeError, RuntimeError) as error:
+    except (ValueError, TypeError, RuntimeError, IndexError) as error:
         _explain("stack", given, None, error)
         raise
 
