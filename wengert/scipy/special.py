@@ -222,40 +222,28 @@ def _series(xp: Any, x: Any, ratio: Callable[[int], Any]) -> Any:
     return total
 
 
-def _gamma_start(xp: Any, x: Any, a: Any) -> tuple[Any, ...]:
-    """Whether ``x`` is near 0, and there the integral over ``x**a``: a factor's log, a series."""
+def gamma_start(xp: Any, a: Any, x: Any) -> tuple[Any, ...]:
+    """Whether ``x`` is near 0; the power there, the logarithm of a factor and a series."""
     near = x < 0.1 * (a + 1)
     x = xp.where(near, x, 0)
-    return near, -xp.gammaln(a + 1) - x, _series(xp, x, lambda k: 1 / (a + k))
+    return near, a, -xp.gammaln(a + 1) - x, _series(xp, x, lambda k: 1 / (a + k))
 
 
-def _beta_start(xp: Any, x: Any, a: Any, b: Any) -> tuple[Any, ...]:
+def beta_start(xp: Any, a: Any, b: Any, x: Any) -> tuple[Any, ...]:
+    """As `gamma_start`."""
     near = x * (a + b + 1) < 0.1 * (a + 1)
     x = xp.where(near, x, 0)
     log = b * xp.log1p(-x) - xp.betaln(a, b) - xp.log(a)
-    return near, log, _series(xp, x, lambda k: (a + b + k - 1) / (a + k))
+    return near, a, log, _series(xp, x, lambda k: (a + b + k - 1) / (a + k))
 
 
-def gamma_log(xp: Any, a: Any, x: Any, log: Any) -> tuple[Any, Any]:
-    """Whether ``x``, of a given logarithm, is near 0, and there the logarithm of the integral."""
-    near, factor, series = _gamma_start(xp, x, a)
-    return near, a * log + factor + xp.log(series)
-
-
-def beta_log(xp: Any, a: Any, b: Any, x: Any, log: Any) -> tuple[Any, Any]:
-    """As `gamma_log`."""
-    near, factor, series = _beta_start(xp, x, a, b)
-    return near, a * log + factor + xp.log(series)
-
-
-def student_tail(xp: Any, df: Any, t: Any, log: Any) -> tuple[Any, Any]:
-    """As `gamma_log`, of Student's lower tail and the logarithm of ``-t``."""
+def student_start(xp: Any, df: Any, t: Any) -> tuple[Any, ...]:
+    """As `gamma_start`, of ``-t`` in the lower tail."""
     far = (t < 0) & (t * t > df)
     df, t = xp.where(far, df, 1), xp.where(far, t, -1)
     u = xp.where(far, df / (t * t), 0)
-    place = xp.log(df) - 2 * log - xp.log1p(u)
-    near, found = beta_log(xp, df / 2, xp.zeros_like(u) + 0.5, u / (1 + u), place)
-    return near & far, found - math.log(2)
+    near, a, log, series = beta_start(xp, df / 2, xp.zeros_like(u) + 0.5, u / (1 + u))
+    return near & far, -df, log + a * (xp.log(df) - xp.log1p(u)) - math.log(2), series
 
 
 def _power_slope(xp: Any, p: Any, a: Any, log: Any, series: Any) -> Any:
@@ -266,8 +254,8 @@ def _power_slope(xp: Any, p: Any, a: Any, log: Any, series: Any) -> Any:
 
 def gamma_inverse_slope(xp: Any, a: Any, x: Any, p: Any, _: Any) -> Any:
     """The derivative of the lower function's inverse ``x`` by ``p``."""
-    near, log, series = _gamma_start(xp, x, a)
-    steep = _power_slope(xp, xp.where(near, p, 0.5), a, log, series)
+    near, *start = gamma_start(xp, a, x)
+    steep = _power_slope(xp, xp.where(near, p, 0.5), *start)
     return xp.where(near, steep, 1 / gamma_density(xp, a, xp.where(near, 1, x)))
 
 
@@ -276,9 +264,9 @@ def beta_inverse_slope(xp: Any, a: Any, b: Any, x: Any, p: Any, q: Any) -> Any:
     up = x > 0.5
     c, d = xp.where(up, b, a), xp.where(up, a, b)
     y, w = xp.where(up, 1 - x, x), xp.where(up, q, p)
-    near, log, series = _beta_start(xp, y, c, d)
+    near, *start = beta_start(xp, c, d, y)
     y, w = xp.where(near, y, 0), xp.where(near, w, 0.5)
-    steep = _power_slope(xp, w, c, log, series) * (1 - y)
+    steep = _power_slope(xp, w, *start) * (1 - y)
     return xp.where(near, steep, 1 / beta_density(xp, a, b, xp.where(near, 0.5, x)))
 
 

@@ -45,10 +45,10 @@ class Law(NamedTuple):
     """A distribution; one of whole numbers has ``pmf``.
 
     Its functions take ``xp``, shapes and a place within the support; `log` and `tail` of a support
-    that begins at 0, and `start`, also take the place's logarithm, which in derivatives is apart
-    from the scale's. By powers, `density` keeps digits near the ends of the support. In closed form
-    are `tail`, the logarithm of the distribution function (``side`` 1) or of the rest, and `start`,
-    which says where that is near the end. `inverse` is the slope of quantiles.
+    that begins at 0 also take the place's logarithm, which in derivatives is apart from the
+    scale's. By powers, `density` keeps digits near the ends of the support. `tail` is the logarithm
+    of the distribution function (``side`` 1) or of the rest in closed form, `start` its power and
+    series near an end, `inverse` the slope of quantiles.
     """
 
     log: Form
@@ -115,17 +115,17 @@ CONTINUOUS: dict[str, Law] = {
         tuple([partial(special.beta_slope, by_a=by_a) for by_a in (True, False)]),
         *(0.0, lambda *_: 1.0, "a b"),
         density=special.beta_density,
-        start=special.beta_log,
+        start=special.beta_start,
         inverse=special.beta_inverse_slope,
     ),
     "cauchy": Law(
         lambda xp, y: -math.log(math.pi) - 2 * xp.log(xp.hypot(xp.ones_like(y), y)),
-        start=lambda xp, y, log: special.student_tail(xp, xp.ones_like(y), y, log),
+        start=lambda xp, y: special.student_start(xp, xp.ones_like(y), y),
     ),
     "expon": Law(
         lambda xp, y, _: -y,
         low=0.0,
-        start=lambda xp, y, log: special.gamma_log(xp, xp.ones_like(y), y, log),
+        start=lambda xp, y: special.gamma_start(xp, xp.ones_like(y), y),
     ),
     "gamma": Law(
         _gamma,
@@ -133,14 +133,14 @@ CONTINUOUS: dict[str, Law] = {
         low=0.0,
         shapes="a",
         density=special.gamma_density,
-        start=special.gamma_log,
+        start=special.gamma_start,
         inverse=special.gamma_inverse_slope,
     ),
     "laplace": Law(lambda xp, y: -xp.abs(y) - math.log(2), tail=_laplace_tail),
     "lognorm": Law(_lognormal, (_lognormal_slope,), low=0.0, shapes="s", tail=_lognormal_tail),
     "norm": Law(lambda xp, y: y * y * -0.5 - _LOG_ROOT, tail=_normal_tail),
     "t": Law(
-        special.student_log, (special.student_slope,), shapes="df", start=special.student_tail
+        special.student_log, (special.student_slope,), shapes="df", start=special.student_start
     ),
     "uniform": Law(
         lambda xp, y, _: 0 * y,
@@ -383,8 +383,8 @@ def _probability_of(law: Law, x: Any, *rest: Any, family: str, method: str) -> A
     if up and law.low == 0:
         shapes, y, log = shapes[::-1], 1 - y, xp.log1p(-xp.where(y < 1, y, 0))
     y = -y if up and law.low < 0 else y
-    near, found = law.start(xp, *shapes, y, log)
-    near = near & inside & (y != 0)
+    near, power, factor, series = law.start(xp, *shapes, y)
+    near, found = near & inside & (y != 0), power * log + factor + xp.log(series)
     *own, loc, scale = rest
     x, loc, scale = xp.where(near, 0.5, x), xp.where(near, 0, loc), xp.where(near, 1, scale)
     return xp.where(near, found, _probability(x, *own, loc, scale, family=family, method=method))
