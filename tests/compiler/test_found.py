@@ -491,21 +491,25 @@ def test_what_is_held_or_given_has_changed(name: str, given: bool) -> None:
         assert same_bits(run(*args), run.eagerly(*args))
 
 
+@pytest.mark.parametrize("name", ["tests_found", "tests_found.util"])
 def test_a_users_file_with_the_name_of_a_package_is_the_users(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "tqdm.py").write_text("K = 2.0\ndef scaled(x): return x * K\n")
+    path = tmp_path / f"{name.replace('.', '/')}.py"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("K = 2.0\ndef scaled(x): return x * K\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, "tqdm", raising=False)
+    monkeypatch.setattr(owners, "_FOREIGN", frozenset({"tests_found"}))
     owners._unknown.cache_clear()
-    module = import_module("tqdm")
+    module = import_module(name)
     try:
         run = wg.compile(lambda x: module.scaled(x))
         for i in range(6):
             module.K = 2.0 + i // 3  # type: ignore[attr-defined]
             assert same_bits(run(X), module.scaled(X))
     finally:
-        del sys.modules["tqdm"]
+        for each in {name, "tests_found"}:
+            del sys.modules[each]
         owners._unknown.cache_clear()
 
 

@@ -65,11 +65,11 @@ _BY_NAME = frozenset({
 })  # fmt: skip
 #: Names by which code makes objects of the class of others.
 _MAKING = frozenset({"type", "__class__", "replace", "_replace", "copy", "deepcopy"})
-#: Functions of an object's identity, and what stands for them among names.
-_IDENTITIES = frozenset({"id", "hash"})
-_BY_IDENTITY = "id()"
+#: Names that count as globals and modules; among names ``id()`` stands for such an ``id``.
+_GLOBAL = frozenset({"id", "hash", "copy"})
+_BY_IDENTITY = frozenset({"id()", "hash()"})
 #: Names by which code reads a generator's state, and what stands for the global ones.
-_READING = frozenset({"bit_generator", "copy", "deepcopy", "get_state", "getstate", "spawn"})
+_READING = frozenset({"bit_generator", "copy()", "deepcopy", "get_state", "getstate", "spawn"})
 _OF_RANDOM = "random.getstate()"
 #: What a function or class says of itself.
 _SAID = frozenset({"__name__", "__qualname__", "__doc__", "__annotations__"})
@@ -176,7 +176,7 @@ class _Walk:
             return False
         self.state.known[id(x)] = name
         self.state.objects.append(x)
-        if _BY_IDENTITY in self.names:
+        if not self.names.isdisjoint(_BY_IDENTITY):
             self.fact(f"identity of {name}", Identity(x))
         return True
 
@@ -305,7 +305,7 @@ class _Walk:
         if kind in _NAMED and not of_user(getattr(x, "__module__", None) or "builtins"):
             self.names.update({x.__name__} if kind in _READERS else {x.__name__} & _COUNTED)
         if x is id or x is hash:
-            self.names.add(_BY_IDENTITY)
+            self.names.add("id()")
         if kind is types.FunctionType:
             mine = of_user(x.__globals__.get("__name__"))
             # Functions of a library may share their code, and differ in what is in their cells.
@@ -583,8 +583,8 @@ def _names(code: types.CodeType | None) -> frozenset[str]:
     # Patterns name attributes in tuples.
     texts = [x for x in code.co_consts if type(x) is tuple and all(type(y) is str for y in x)]
     names = frozenset(code.co_names)
-    if _IDENTITIES & names & _operands(code, "LOAD_GLOBAL"):
-        names |= {_BY_IDENTITY}
+    loaded = _operands(code, "LOAD_GLOBAL") | _operands(code, "IMPORT_NAME")
+    names |= {f"{name}()" for name in _GLOBAL & loaded}
     if "getstate" in names or {"random", "get_state"} <= names:
         names |= {_OF_RANDOM}
     if "format" in names:  # perhaps of texts in the code alone, without fields such as {0.k}

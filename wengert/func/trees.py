@@ -104,7 +104,8 @@ def _take_object(node: Any) -> tuple[list[Any], _Rest]:
 
 
 def _has_arrays(x: Any) -> bool:
-    return any(hasattr(leaf, "dtype") and hasattr(leaf, "shape") for leaf in tree_leaves(x))
+    kinds = map(type, tree_leaves(x))
+    return any(hasattr(kind, "dtype") and hasattr(kind, "shape") for kind in kinds)
 
 
 def _make_object(cls: type, rest: _Rest, children: Sequence[Any]) -> Any:
