@@ -43,7 +43,7 @@ def extremes(draw):
     values = draw(ws.arrays(shape=((n + count) * width,), unique=True))
     x, value = values[: n * width], values[n * width :]
     shape = (width,) if width > 1 else ()
-    rows = draw(ws.arrays("int64", (count,), elements=ws.integers(-n, n - 1)))
+    rows = draw(ws.arrays("int64", (count,), elements=st.integers(-n, n - 1)))
     return Case(x.reshape(n, *shape), value.reshape(count, *shape), rows)
 
 

@@ -69,7 +69,7 @@ def comparison(**more):
     return untracked_one(binary(few) | pairs("int64"), **more)
 
 
-INTEGERS = pairs("int64", ws.integers(0, 40), ws.integers(0, 5))
+INTEGERS = pairs("int64", st.integers(0, 40), st.integers(0, 5))
 BOOL_PAIRS = pairs("bool")
 
 

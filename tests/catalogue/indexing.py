@@ -96,7 +96,7 @@ def takes(draw, kind):
     axis = draw(ws.axis(len(shape)))
     n = shape[axis]
     indices = draw(
-        ws.arrays("int64", ws.shapes(min_dims=1, max_dims=1), elements=ws.integers(-n, n - 1))
+        ws.arrays("int64", ws.shapes(min_dims=1, max_dims=1), elements=st.integers(-n, n - 1))
     )
     if len(shape) == 1 and draw(st.booleans()):
         return Case(drawn(draw, kind, shape), indices)
@@ -111,7 +111,7 @@ def takes_along(draw, kind):
     count = draw(st.integers(0, 3))
     other = [1 if draw(st.integers(0, 3)) == 3 else m for m in shape]
     other[axis] = count
-    indices = draw(ws.arrays("int64", tuple(other), elements=ws.integers(-n, n - 1)))
+    indices = draw(ws.arrays("int64", tuple(other), elements=st.integers(-n, n - 1)))
     return Case(drawn(draw, kind, shape), indices, axis=axis)
 
 

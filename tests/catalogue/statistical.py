@@ -179,7 +179,7 @@ STATISTICAL = {
     "isin": Entry(
         real=st.builds(
             lambda case, invert: Case(*case.args, invert=invert),
-            pairs("int64", ws.integers(-1, 1)),
+            pairs("int64", st.integers(-1, 1)),
             st.booleans(),
         ),
         tracked=False,

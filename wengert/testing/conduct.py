@@ -20,10 +20,8 @@ from wengert.testing.problem import Problem, inexact, like, normal, pair_with_co
 from wengert.testing.verdicts import GradcheckError
 
 #: How far rounding may move a sum of products: relative to the products, and relative to the
-#: cotangent, whose elements may cancel within a rule.
-LINEARITY, CANCELLATION = 1e-10, 1e-13
-#: How far single precision may move it.
-SINGLE_LINEARITY = 2.0**-20
+#: cotangent, whose elements may cancel within a rule; and how far single precision may.
+LINEARITY, CANCELLATION, SINGLE_LINEARITY = 1e-10, 1e-13, 2.0**-20
 
 
 def check_conduct(problem: Problem, jacobian: Reals | None, nondet_tol: float) -> None:

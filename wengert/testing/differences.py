@@ -20,38 +20,22 @@ EPSILON = float(np.finfo(np.float64).eps)
 
 
 class Estimate(NamedTuple):
-    """A derivative estimated from differences.
-
-    Attributes
-    ----------
-    value : ndarray of float64
-        The derivative of each result along the direction.
-    error : ndarray of float64
-        How far successive extrapolations disagree: large where the function is not smooth.
-    rounding : ndarray of float64
-        What rounding alone may have changed in ``value``.
-    step : float
-        The smallest step that was taken.
-    """
+    """A derivative of each result along a direction, estimated from differences."""
 
     value: Reals
+    #: How far successive extrapolations disagree: large where the function is not smooth.
     error: Reals
+    #: What rounding alone may have changed in the value.
     rounding: Reals
+    #: The smallest step that was taken.
     step: float
 
 
 class Segment(NamedTuple):
-    """The part of a row of real numbers that is one array.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Of the array.
-    complex : bool
-        Whether each element is two real numbers: its real and its imaginary part.
-    """
+    """The part of a row of real numbers that is one array."""
 
     shape: tuple[int, ...]
+    #: Whether each element is two real numbers: its real and its imaginary part.
     complex: bool
 
     @property

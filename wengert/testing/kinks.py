@@ -58,21 +58,14 @@ _least: Any = np.fmin.reduce
 
 
 class _Sides(NamedTuple):
-    """The slopes on both sides of a point, and how they change while the step shrinks.
+    """The slopes on both sides of a point, and how they change while the step shrinks."""
 
-    Attributes
-    ----------
-    right, left : ndarray of float64
-        The slopes of the smallest step.
-    kink : ndarray of bool
-        Whether the two differ by as much at each step.
-    jump : ndarray of bool
-        Whether they grow without bounds: a jump, or an infinite slope.
-    """
-
+    #: Of the smallest step.
     right: Reals
     left: Reals
+    #: Whether the two differ by as much at each step.
     kink: Flags
+    #: Whether they grow without bounds: a jump, or an infinite slope.
     jump: Flags
 
 

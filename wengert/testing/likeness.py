@@ -32,21 +32,13 @@ Array = np.ndarray[Any, Any]
 
 
 class Found(NamedTuple):
-    """Two Jacobians that differ: a row for each real number of the results.
+    """Two Jacobians that differ: a row for each real number of the results."""
 
-    Attributes
-    ----------
-    analytic, numerical : ndarray of float64
-        The Jacobian that was given, and the right one.
-    wrong : ndarray of bool
-        Where they differ.
-    inputs, results : list of Segment
-        The arrays that columns and rows belong to.
-    """
-
+    #: The Jacobian that was given, the right one, and where they differ.
     analytic: Reals
     numerical: Reals
     wrong: Array
+    #: The arrays that columns and rows belong to.
     inputs: list[Segment]
     results: list[Segment]
 

@@ -26,7 +26,6 @@ __all__ = [
     "complexes",
     "dtypes",
     "index_keys",
-    "integers",
     "matrices",
     "reals",
     "shapes",
@@ -108,19 +107,6 @@ def complexes(real: Strategy, imaginary: Strategy | None = None) -> Strategy:
     0j
     """
     return st.builds(complex, real, real if imaginary is None else imaginary)
-
-
-def integers(low: int, high: int) -> Strategy:
-    """Integers from ``low`` to ``high``, both included: elements of index arrays.
-
-    Examples
-    --------
-    >>> from hypothesis import find
-    >>> from wengert.testing import strategies as ws
-    >>> find(ws.integers(2, 5), lambda n: n > 3)
-    4
-    """
-    return st.integers(low, high)
 
 
 def dtypes(
@@ -220,7 +206,7 @@ def arrays(
         if dtype.complex:
             elements = complexes(elements)
         elif not dtype.inexact:
-            elements = st.booleans() if dtype.kind == "bool" else integers(0, 9)
+            elements = st.booleans() if dtype.kind == "bool" else st.integers(0, 9)
     # Hypothesis knows the standard's types alone; a half-precision array is a single one, rounded.
     half = dtype.itemsize == 2 and dtype.inexact
     drawn = _xps.arrays(
@@ -440,8 +426,10 @@ def index_keys(draw: Any, shape: tuple[int, ...], *, arrays_too: bool = True) ->
         elif kind == "integer":
             key.append(draw(st.integers(-length, length - 1)))
         else:
-            key.append(draw(_xps.arrays(np.int64, common, elements=integers(-length, length - 1))))
+            key.append(
+                draw(_xps.arrays(np.int64, common, elements=st.integers(-length, length - 1)))
+            )
     if not any(isinstance(part, np.ndarray) for part in key):
         length = shape[0]
-        key[0] = draw(_xps.arrays(np.int64, common, elements=integers(-length, length - 1)))
+        key[0] = draw(_xps.arrays(np.int64, common, elements=st.integers(-length, length - 1)))
     return tuple(key)

@@ -46,29 +46,18 @@ class UnusableError(Exception):
 
 
 class Target(NamedTuple):
-    """A function, and arguments that it can be called with.
-
-    Attributes
-    ----------
-    name : str
-        The function's name in the module.
-    function : callable or None
-        None if there is nothing to call.
-    arguments : sequence
-        Arguments, as `check_gradients` takes them.
-    source : str
-        Where the arguments were found, in words.
-    why_not : str
-        Why the function is not checked; empty if it is.
-    options : dict
-        Options of `check_gradients`, if the function was decorated with it.
-    """
+    """A function, and arguments that it can be called with."""
 
     name: str
+    #: None if there is nothing to call.
     function: Callable[..., Any] | None
+    #: As `check_gradients` takes them.
     arguments: Sequence[Any] = ()
+    #: Where the arguments were found, in words.
     source: str = ""
+    #: Why the function is not checked; empty if it is.
     why_not: str = ""
+    #: Of `check_gradients`, if the function was decorated with it.
     options: dict[str, Any] | None = None
 
 
