@@ -83,7 +83,7 @@ def skew(xp: Any, x: Any) -> Any:
 EQUAL = 16
 
 
-def turns(xp: Any, values: Any, *moved: Any, used: Any = None) -> Any:
+def turns(xp: Any, values: Any, *moved: Any, used: Any = None, square: bool = True) -> Any:
     """Generate each of ``moved`` over the gaps of values, the column's less the row's; 0 for none.
 
     Values that differ by rounding errors are equal: the quotient is infinite or nan there, unless
@@ -93,7 +93,8 @@ def turns(xp: Any, values: Any, *moved: Any, used: Any = None) -> Any:
     eye = xp.eye(values.shape[-1], dtype=values.dtype, device=xp.device(values))
     largest = xp.max(xp.abs(column), axis=-1, keepdims=True)
     error = EQUAL * float(xp.finfo(largest.dtype).eps)
-    gaps = column - row + eye  # the diagonal's are 1, since values may be 0
+    # Of one 0, a square matrix has a derivative; the vector of (0, 0) has none.
+    gaps = column - row + eye * (1 if square else largest)
     near = (xp.abs(gaps) < largest * error) & (eye == 0)
     beside = 1 - eye
     for x in moved:
@@ -106,10 +107,10 @@ def spread_nan(xp: Any, g: Any, values: Any) -> Any:
     return xp.where(xp.isnan(values), math.nan, g)
 
 
-def join(xp: Any, g_values: Any, turned: Any, values: Any, used: Any) -> Any:
+def join(xp: Any, g_values: Any, turned: Any, values: Any, used: Any, square: bool = True) -> Any:
     """The cotangents of values on the diagonal, those of vectors over the gaps beside it."""
     g_values = None if g_values is None else spread_nan(xp, g_values, values)
     if turned is None:
         return diagonal_matrix(xp, g_values)
-    (inner,) = turns(xp, values, turned, used=used)
+    (inner,) = turns(xp, values, turned, used=used, square=square)
     return inner if g_values is None else inner + diagonal_matrix(xp, g_values)

@@ -88,7 +88,7 @@ def _svd_rule(xp: Any, g: Any, x_shape: tuple[int, ...], out: Any) -> Any:
         used, turned = _add(xp, used, turned), skew(xp, turned)
         both = _add(xp, both, turned * row)
         phase = _add(xp, phase, -xp.linalg.diagonal(turned))
-    inner = join(xp, g_s, both, s, used)
+    inner = join(xp, g_s, both, s, used, m == n)
     if phase is not None and is_complex(u):
         # Half of each phase is the left vector's, half the right one's.
         phase = phase / (s * 4)
@@ -115,7 +115,7 @@ def _svd_tangent(xp: Any, t: Any, x_shape: tuple[int, ...], out: Any) -> Any:
     column, row = _shares(xp, s)
     turn_u = inner * column + other * row
     turn_v = inner * row + other * column
-    turn_u, turn_v = turns(xp, s, turn_u, turn_v)
+    turn_u, turn_v = turns(xp, s, turn_u, turn_v, square=m == n)
     along = xp.linalg.diagonal(inner)
     if is_complex(u):
         phase = diagonal_matrix(xp, imaginary(xp, along) / (s * 2))
