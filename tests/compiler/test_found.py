@@ -456,6 +456,13 @@ the parts of a static field | Made([2.0]) | x * o.k[0] | o.k[0] = 3.0
     > @dataclasses.dataclass
     > class Made:
     >     k: list = dataclasses.field(metadata={"static": True})
+a Tensor in a static field | Made(wg.nn.Parameter(X * 1)) | x * o.k.detach() | added(o.k)
+    > def added(x):
+    >     with wg.no_grad():
+    >         x.add_(1.0)
+    > @dataclasses.dataclass
+    > class Made:
+    >     k: object = dataclasses.field(metadata={"static": True})
 what makes items of a dict
     | [d := collections.defaultdict(lambda: SCALE, k=X)] | x * o[0].default_factory() | rescale()
     > import collections

@@ -11,7 +11,7 @@ import numpy as np
 from wengert.backends import backend_of, selection
 from wengert.compiler.owners import class_of_user
 from wengert.compiler.program import order_of
-from wengert.compiler.state import Exact, State, is_array, is_plain, leads_on, same
+from wengert.compiler.state import Exact, State, is_array, is_plain, same
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.ops.data_type import get_default_dtype
 from wengert.tape.grad_mode import is_grad_enabled, is_inference_mode_enabled
@@ -115,7 +115,7 @@ class Layout:
         """The leaves, and classes, keys and attributes of what they are in, with their names."""
         yield from zip(self.names, leaves, strict=True)
         for name, x in {id(x): (name, x) for name, x in self._parts if not is_plain(x)}.values():
-            yield name, x if leads_on(x) else (x,)  # the walk makes Tensors of tuples inputs
+            yield name, (x,) if isinstance(x, Tensor) or is_array(x) else x  # as part of the state
 
     @property
     def plain(self) -> bool:
