@@ -36,7 +36,7 @@ def check_conduct(problem: Problem, jacobian: Reals | None, nondet_tol: float) -
     problem.check_unchanged("the backward pass")
     if jacobian is not None:
         weights, found = [np.concatenate([to_reals(g) for g in gs]) for gs in (cotangents, once)]
-        _check_linear(jacobian, weights, found, problem.input_entry, "cotangent", "rows")
+        _check_linear(jacobian, weights, found, problem.input_entry, "cotangent")
     second = problem.run()
     for at, (before, after) in enumerate(zip(first, second, strict=True)):
         _check_same(values(before), values(after), nondet_tol, f"result {at}")
@@ -82,12 +82,12 @@ def check_linear_in_tangents(problem: Problem, jacobian: Reals | None) -> None:
         return
     drawn = normal(np.random.default_rng(1), (problem.width,), False)
     for direction in (drawn, -drawn):
-        found, names = problem.forward(direction), (problem.result_entry, "tangent", "columns")
-        _check_linear(jacobian.T, direction, found, *names)
+        found = problem.forward(direction)
+        _check_linear(jacobian.T, direction, found, problem.result_entry, "tangent")
 
 
 def _check_linear(
-    rows: Reals, weights: Reals, found: Reals, name: Callable[[int], str], what: str, which: str
+    rows: Reals, weights: Reals, found: Reals, entry: Callable[[int], str], what: str
 ) -> None:
     """Check that what was found is the weighted sum of rows."""
     expected, sizes = weights @ rows, abs(weights) @ abs(rows)
@@ -97,9 +97,10 @@ def _check_linear(
         at = int(np.argmax(wrong))
         near = off[at] <= SINGLE_LINEARITY * sizes[at]
         single = ", as by rounding to single precision" if near else ""
+        place, which = ("of", "columns") if what == "tangent" else ("at", "rows")
         raise GradcheckError(
-            f"a rule is not linear in the {what}{single}: for a random one the derivative, of "
-            f"{name(at)}, is {found[at]:.12g}, and the Jacobian's {which} give {expected[at]:.12g}"
+            f"a rule is not linear in the {what}{single}: for a random one the derivative, {place} "
+            f"{entry(at)}, is {found[at]:.12g}, and the Jacobian's {which} give {expected[at]:.12g}"
         )
 
 
