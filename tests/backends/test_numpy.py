@@ -146,7 +146,7 @@ def test_every_kernel_of_one_array_with_options_is_compared() -> None:
     own = {name for name, kernel in KERNELS.items() if getattr(kernel, "__module__", "") == module}
     few = {"clip", "concat_arrays", "getitem", "linalg.eig", "matmul", "permute_dims", "setitem"}
     few |= {"linalg.pinv", "linalg.svd", "linalg.svdvals"}  # NumPy's, of what is finite
-    few |= {"inverse_or_infinite", "take_along_axis", "softplus"}  # compared elsewhere
+    few |= {"inverse_or_infinite", "stack_arrays", "take_along_axis", "softplus"}  # elsewhere
     few |= {"add_part", "scatter_add", "scatter_max", "scatter_min", "unique_values", "where"}
     assert {name for name in own if inspect.isfunction(KERNELS[name])} - few <= {*OPTIONS}
 

@@ -70,6 +70,12 @@ def test_a_tree_is_rebuilt(tree: Any) -> None:
     assert not any(leaf is None or isinstance(leaf, list | dict | tuple) for leaf in leaves)
 
 
+def test_a_structure_is_hashed_without_what_it_compares() -> None:
+    first, second = (func.tree_structure(Layer([], x, "layer")) for x in ([], (1,)))
+    assert hash(first) == hash(func.tree_structure(Layer([], [], "layer")))
+    assert first != second
+
+
 @given(trees)
 def test_the_structure_has_places_not_values(tree: Any) -> None:
     replaced = func.tree_map(lambda leaf: object(), tree)

@@ -70,6 +70,9 @@ class _Rest(NamedTuple):
     names: tuple[str, ...]
     still: tuple[tuple[str, Any], ...]
 
+    def __hash__(self) -> int:  # of what is surely hashable
+        return hash((self.keys, self.names))
+
     def moving(self) -> list[str]:
         held = dict(self.still)
         return [name for name in self.names if name not in held]
