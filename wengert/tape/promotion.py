@@ -222,7 +222,7 @@ def casts_of(
     try:
         common = common_dtype(held.values(), numbers.values())
     except TypeError as error:
-        raise TypeError(f"{name}: {error}") from None
+        raise TypeError(f"{name.removesuffix('_arrays')}: {error}") from None
     if floating and not common.inexact:
         common = get_default_dtype()
     if compares:
