@@ -468,4 +468,8 @@ the order of parameters
 """
 )
 #: Those whose arguments are put together anew, or flattened.
-NOT_GIVEN = {"a replaced dataclass", "an attribute of an equal tuple"}
+NOT_GIVEN = {
+    *("a replaced dataclass", "an attribute of an equal tuple"),
+    *("a field that no constructor takes", "an attribute that a constructor makes"),
+    *("the parts of an attribute of a dataclass", "an array of a named tuple's object"),
+}

@@ -1,7 +1,9 @@
 """Trees: taken apart and put together again."""
 
+import re
 from collections import OrderedDict, defaultdict, deque
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
+from enum import Enum
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -109,8 +111,8 @@ def test_dataclasses() -> None:
     assert leaves == [1, 2, 3]
     assert structure.paths() == [".weight", ".bias[0]", ".bias[1]"]
     rebuilt = structure.unflatten([10, 20, 30])
-    assert (rebuilt.weight, rebuilt.bias, rebuilt.name) == (10, [20, 30], "first")
-    assert rebuilt.doubled == (1, 1)  # as it was, since no constructor runs
+    assert rebuilt == Layer(10, [20, 30], "first")
+    assert rebuilt.doubled == (10, 10)
     assert structure != func.tree_structure(Layer(1, [2, 3], "second"))
     assert func.tree_leaves(Layer) == [Layer]  # the class itself is no node
 
@@ -134,25 +136,94 @@ class Output(OrderedDict[str, Any]):
         return self.loss * 2
 
 
-def test_objects_are_rebuilt_as_they_are() -> None:
-    named = Named(8.0, 1.0)
-    named.k, named.scale = wg.asarray(3.0), 5.0  # type: ignore[attr-defined]
-    value, g = wg.value_and_grad(lambda p: p.x * p.y * p.k * p.scale)(named)
-    assert float(value) == 30.0
-    assert [float(x) for x in func.tree_leaves(g)] == [15.0, 30.0, 10.0]
-    assert (type(g), g.scale) == (Named, 5.0)
+@dataclass
+class Seeded:
+    x: Any
+    k: InitVar[float] = 1.0
+
+    def __post_init__(self, k: float) -> None:
+        self.k = k
+
+
+@dataclass
+class Quarter:
+    x: Any
+
+    def __post_init__(self) -> None:
+        self.x = self.x / 4
+
+
+@dataclass
+class Squared:
+    x: Any
+    square: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.square = self.x**2
+
+
+@dataclass
+class Listed(list[Any]):
+    k: Any
+
+
+class Mode(Enum):
+    A = Quarter(4.0)
+    B = Quarter(8.0)
+
+
+def test_derived_attributes_are_made_again() -> None:
+    g = wg.grad(lambda s: s.x * s.square)(Squared(2.0))
+    assert (float(g.x), float(g.square)) == (12.0, 144.0)
     output = Output(wg.asarray(2.0))
     assert float(output.double) == 4.0
     value, g = wg.value_and_grad(lambda o: o["loss"] * o.loss * o.double)(output)
-    assert (float(value), float(g["loss"]), float(g.loss)) == (16.0, 8.0, 16.0)
-    assert func.tree_structure(output).paths() == ["['loss']", ".loss"]
-    layer = Layer(wg.ones(2), wg.ones(2))
-    layer.count = 4  # type: ignore[attr-defined]
-    mapped = wg.vmap(lambda p: (p.doubled[0] * p.count, p))(layer)
-    assert mapped[0].tolist() == [4.0, 4.0]
-    assert mapped[1].count == 4
-    with pytest.raises(ValueError, match=r"C\(\.x: \*, \.n: 1\), and .* has|\.count: 5"):
-        wg.scan(lambda p, _: (setattr(p, "count", p.count + 1), (p, p.weight))[1], layer, length=2)
+    assert (float(value), float(g["loss"]), float(g.double)) == (16.0, 24.0, 48.0)
+    assert func.tree_structure(output).paths() == [".loss"]
+    named = Named(8.0, 1.0)
+    assert wg.grad(lambda p: p.x * p.y)(named) == (1.0, 2.0)
+
+
+def changed(x: Any, **values: Any) -> Any:
+    vars(x).update(values)
+    return x
+
+
+def listed() -> Listed:
+    made = Listed(1.0)
+    assert func.tree_leaves(made) == [1.0]
+    made.append(3.0)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("tree", "says"),
+    [
+        (Seeded(2.0, 7.0), ".k would be another one"),
+        (Quarter(8.0), ".x would be another one"),
+        (Quarter(wg.ones(2)), ".x would be another one"),
+        (changed(Squared(2.0), square=5.0), ".square would"),
+        (changed(Squared(np.ones(2)), square=np.ones(2) * 3), ".square would"),
+        (changed(Squared(wg.ones(2)), square=wg.ones(2) * 3), ".square would"),
+        (changed(Squared(2.0), more=wg.ones(2)), ".more would"),
+        (changed(Output(2.0), loss=3.0), "elements would be others"),
+        (listed(), "elements would be others"),
+        (changed(Named(8.0, 1.0), k=2.0), ".k is no field"),
+    ],
+)
+def test_what_a_constructor_would_make_otherwise_is_refused(tree: Any, says: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(says)):
+        func.tree_leaves(tree)
+    with pytest.raises(TypeError, match=re.escape(says)):
+        wg.compile(lambda o: wg.ones(1))(tree)
+
+
+def test_members_of_enums_are_leaves() -> None:
+    f = lambda x, mode: x * (2 if mode is Mode.A else 3)
+    assert wg.vmap(f, in_axes=(0, None))(wg.ones(2), Mode.A).tolist() == [2.0, 2.0]
+    run = wg.compile(f)
+    for mode in (Mode.A, Mode.A, Mode.B, Mode.A):
+        assert run(wg.ones(2), mode).tolist() == f(wg.ones(2), mode).tolist()
 
 
 def test_registered_nodes() -> None:

@@ -4,11 +4,12 @@ import dataclasses
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import is_dataclass
+from enum import Enum
 from functools import cached_property, lru_cache
 from itertools import islice
-from types import MemberDescriptorType
 from typing import Any, NamedTuple
+
+import numpy as np
 
 IsLeaf = Callable[[Any], bool] | None
 
@@ -63,65 +64,90 @@ def _make_dict(cls: Any, keys: _Keys, children: Sequence[Any]) -> Any:
     return defaultdict(keys.factory, items) if cls is defaultdict else cls(items)
 
 
-class _Rest(NamedTuple):
-    """An object without its leaves: keys of items, and attributes, of which some are ``still``."""
+class _Fields(NamedTuple):
+    """The fields of a dataclass that are children, and static ones with their values."""
 
-    keys: tuple[Hashable, ...]
-    names: tuple[str, ...]
+    moving: tuple[str, ...]
     still: tuple[tuple[str, Any], ...]
 
     def __hash__(self) -> int:  # of what is surely hashable
-        return hash((self.keys, self.names))
-
-    def moving(self) -> list[str]:
-        held = dict(self.still)
-        return [name for name in self.names if name not in held]
+        return hash(self.moving)
 
 
 @lru_cache(maxsize=1024)
-def _attributes(cls: type) -> tuple[list[str], set[str], set[str], set[str]]:
-    """A class's slots, fields, static fields, and cached properties."""
-    fields = dataclasses.fields(cls) if is_dataclass(cls) else ()
-    known = [pair for base in cls.__mro__ for pair in vars(base).items()]
-    return (
-        [name for name, x in known if type(x) is MemberDescriptorType],
-        {field.name for field in fields if field.init},
-        {field.name for field in fields if field.metadata.get("static")},
-        {name for name, x in known if isinstance(x, cached_property)},
+def _traits(cls: Any) -> tuple[list[str], set[str], set[str], bool]:
+    """Fields that the constructor takes, static ones, others, and whether it may do more."""
+    fields = [field for field in dataclasses.fields(cls) if field.init]
+    others = {field.name for field in dataclasses.fields(cls) if not field.init}
+    static = {field.name for field in fields if field.metadata.get("static")}
+    whole = len(fields) == len(cls.__dataclass_fields__) and cls.__dataclass_params__.init
+    plain = whole and not hasattr(cls, "__post_init__") and _base(cls) is object
+    return [field.name for field in fields], static, others, not plain
+
+
+def _base(cls: type) -> type:
+    """The first base that is written in C."""
+    return next(base for base in cls.__mro__ if not base.__flags__ & 1 << 9)
+
+
+def _take_dataclass(node: Any) -> tuple[list[Any], _Fields]:
+    fields, static, others, computes = _traits(type(node))  # type: ignore[arg-type]
+    given = {name: getattr(node, name) for name in fields}
+    if computes or getattr(node, "__dict__", given).keys() - given.keys():
+        _check_constructor(node, given, others)
+    still = [(name, given.pop(name)) for name in fields if name in static]
+    return [*given.values()], _Fields(tuple(given), tuple(still))
+
+
+def _check_constructor(node: Any, given: dict[str, Any], others: set[str]) -> None:
+    """Raise for an object that its constructor would make otherwise from its fields."""
+    cls, absent = type(node), object()
+    try:
+        pair = node, cls(**given)
+        names = {*given, *others}.union(*[getattr(x, "__dict__", ()) for x in pair])
+        for name in names:
+            if not isinstance(getattr(cls, name, None), cached_property):
+                old, new = (getattr(x, name, absent) for x in pair)
+                if not _alike(old, new, name in given):
+                    raise ValueError(f".{name} would be another one")
+        if (base := _base(cls)) is not object:
+            old, new = (dict(x) if issubclass(base, dict) else [*x] for x in pair)
+            if not _alike(old, new, True):
+                raise ValueError("elements would be others")
+    except Exception as error:
+        raise _refusal(cls, error) from error
+
+
+def _refusal(cls: type, reason: Any) -> TypeError:
+    return TypeError(
+        f"{cls.__qualname__} can't be put together by its constructor from its fields: {reason}; "
+        "wg.func.register_node says how"
     )
 
 
-def _take_object(node: Any) -> tuple[list[Any], _Rest]:
-    slots, fields, static, cached = _attributes(type(node))  # type: ignore[arg-type]
-    held = {name: getattr(node, name) for name in slots if hasattr(node, name)}
-    held |= getattr(node, "__dict__", {})
-    names = tuple([name for name in held if name not in cached])
-    free = [name for name in names if name not in static]
-    moving = {name for name in free if name in fields or _has_arrays(held[name])}
-    items = dict(node) if isinstance(node, dict) else {}
-    if isinstance(node, tuple):
-        items = dict(zip(node._fields, node, strict=True))  # type: ignore[attr-defined]
-    still = tuple([(name, held[name]) for name in names if name not in moving])
-    children = [*items.values(), *[held[name] for name in names if name in moving]]
-    return children, _Rest(tuple(items), names, still)
+def _alike(a: Any, b: Any, given: bool) -> bool:
+    """Whether a constructor has made an attribute again, and kept the arrays that it is given."""
+    first, second = tree_flatten(a), tree_flatten(b)
+    return first[1] == second[1] and all(
+        x is y or (type(x) is type(y) and _equal(x, y, given))
+        for x, y in zip(first[0], second[0], strict=True)
+    )
 
 
-def _has_arrays(x: Any) -> bool:
-    kinds = map(type, tree_leaves(x))
-    return any(hasattr(kind, "dtype") and hasattr(kind, "shape") for kind in kinds)
+def _equal(x: Any, y: Any, given: bool) -> bool:
+    if not (hasattr(x, "dtype") and hasattr(x, "shape")):
+        return bool(x == y) or (x != x and y != y)
+    if given or (x.shape, x.dtype) != (y.shape, y.dtype):
+        return False
+    x, y = (getattr(each, "_array", each) for each in (x, y))
+    inexact = x.dtype.kind in "fc" if type(x) is np.ndarray else False
+    return type(x) is not np.ndarray or np.array_equal(x, y, equal_nan=inexact)
 
 
-def _make_object(cls: type, rest: _Rest, children: Sequence[Any]) -> Any:
-    base: Any = next(each for each in cls.__mro__ if not each.__flags__ & 1 << 9)  # one in C
-    items, held = children[: len(rest.keys)], dict(rest.still)
-    held |= zip(rest.moving(), children[len(items) :], strict=True)
-    node = base.__new__(cls, items) if base is tuple else base.__new__(cls)
-    if isinstance(node, dict):
-        for key, x in zip(rest.keys, items, strict=True):
-            base.__setitem__(node, key, x)
-    for name in rest.names:
-        object.__setattr__(node, name, held[name])
-    return node
+def _take_named(node: Any) -> tuple[Any, None]:
+    if getattr(node, "__dict__", None):
+        raise _refusal(type(node), f".{next(iter(vars(node)))} is no field")
+    return node, None
 
 
 def _spellings(keys: Iterable[Hashable]) -> list[str]:
@@ -141,13 +167,17 @@ _KINDS: dict[type, _Kind] = {
     **dict.fromkeys((list, tuple, deque), _SEQUENCE),
     **dict.fromkeys((dict, OrderedDict, defaultdict), _DICT),
 }
-_OBJECT = _Kind(
-    _take_object,
-    _make_object,
-    lambda cls, extra, count: [
-        *(_spellings(extra.keys) if issubclass(cls, dict) else [f".{key}" for key in extra.keys]),
-        *[f".{name}" for name in extra.moving()],
-    ],
+_NAMED = _Kind(
+    _take_named,
+    lambda cls, extra, children: tuple.__new__(cls, children),
+    lambda cls, extra, count: [f".{name}" for name in cls._fields],  # type: ignore[attr-defined]
+)
+_DATACLASS = _Kind(
+    _take_dataclass,
+    lambda cls, extra, children: cls(
+        **dict(zip(extra.moving, children, strict=True)), **dict(extra.still)
+    ),
+    lambda cls, extra, count: [f".{name}" for name in extra.moving],
 )
 
 
@@ -197,8 +227,11 @@ def node_kind(cls: type) -> _Kind | None:
     found = _KINDS.get(cls)
     if found is not None:
         return found
-    named = issubclass(cls, tuple) and hasattr(cls, "_fields")
-    return _OBJECT if named or is_dataclass(cls) else None
+    if issubclass(cls, Enum):  # whose members are compared by identity
+        return None
+    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        return _NAMED
+    return _DATACLASS if dataclasses.is_dataclass(cls) else None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -314,9 +347,8 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeDef]
     Nodes are dicts (also ordered and default ones), lists, tuples, named tuples, deques,
     dataclasses, and what `register_node` knows. None is a node without leaves. All else is a leaf:
     Tensors, arrays, numbers, strings. The leaves of a dict come in the order of its sorted keys.
-    Objects are rebuilt without their constructor. A field of a dataclass whose metadata has a true
-    ``"static"`` belongs to the structure. So do attributes without arrays that are no fields, or
-    fields with ``init=False``. Cached properties are left out.
+    A dataclass is rebuilt by its constructor, from fields; one that would differ is a `TypeError`.
+    A field whose metadata has a true ``"static"`` belongs to the structure.
 
     Parameters
     ----------
