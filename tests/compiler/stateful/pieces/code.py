@@ -9,6 +9,26 @@ view and in place
     v *= 2.0
     g[0] = 0.5
     h = h + g
+setitem
+    g = h * 1.0
+    g[:, 1] = h[:, 0] * 2.0
+    h = g
+in-place methods
+    g = wg.sin(h)
+    g.add_(h).mul_(0.5).clamp_(-1.0, 1.0)
+    h = g
+reshape in place
+    g = wg.reshape(wg.tanh(h).T, (-1,))
+    g[:2] = 0.0
+    h = wg.reshape(g, (4, -1)).T
+einsum
+    @w: wg.randn(4, 4) | wg.eye(4)
+    h = wg.einsum("ij,jk->ik", h, @w)
+attention
+    a = wg.softmax(h @ h.T * 0.5, axis=-1)
+    h = a @ h
+nothing twice
+    h = wg.sin(h) + wg.sin(h) * 1 + 0.0
 no grad
     with wg.no_grad():
         c = wg.max(wg.abs(h))
@@ -180,6 +200,17 @@ loss
 classes
     @c: wg.nn.CrossEntropyLoss() | wg.nn.CrossEntropyLoss(wg.ones(4)) | F.cross_entropy
     h = h + @c(h, wg.argmax(h.detach(), axis=1))
+builtins
+    @ks: [1.0, 2.0] | [0.5, 0.1, 3] | (2, 1)
+    ks = sorted(@ks)
+    h = h * max(ks) + min(ks) * sum(ks) + len(ks)
+    for i, (a, b) in enumerate(zip(ks, reversed(ks))):
+        h = h + a * b * i
+    h = h * any(k > 1 for k in ks) + all(map(bool, ks))
+    ~ @ks = [0.1]
+math
+    @k: 2.0 | 4 | 0.25
+    h = h * math.sqrt(@k) + math.pi + round(@k) + abs(@k)
 match
     @how: "a" | ("b", 0.5) | ("b", 2.0) | None
     match @how:
