@@ -336,8 +336,7 @@ def _derivatives(y: Tensor, targets: Any, zero: Any) -> Any:
     found = [np.zeros(t.shape) if g is None else g for g, t in zip(slopes, targets, strict=True)]
     while isinstance(array, Dual):
         found, array = [*found, 0.0 if array.tangent is None else array.tangent], array.inner
-    own = y.backend
-    return np.concatenate([np.ravel(own.to_numpy(bottom(x))) for x in (y, *found)])
+    return np.concatenate([np.ravel(wg.asarray(bottom(x)).numpy()) for x in (y, *found)])
 
 
 #: Distances from an end, by the length of an interval: nodes are as near as the third.
