@@ -152,6 +152,8 @@ def test_jumps_at_parameters_and_derivatives_beyond_kinks() -> None:
         (lambda t, p: p * wg.sign(t - p), 1 + 1e-5),
         (lambda t, p: p * wg.sign(t - p), 1e-3),
         (lambda t, p: t / p if t < p else 0.0 * p, 1 - 1e-9),
+        (lambda t, p: wg.maximum(t, p) ** 2, 1.3747597893500347),
+        (lambda t, p: wg.clip(t + 0 * p, 0.0, p), 1.624771000673274),
         (lambda t, p: math.sin(t) + 1e-3 * wg.where(t < p, 1.0, 0.0), 1 + 1e-6),
     ],
 )
