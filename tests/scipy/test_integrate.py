@@ -173,6 +173,7 @@ def test_jumps_between_an_end_and_the_nearest_node(function: Any, at: float) -> 
         (lambda t, p: wg.abs(t - p), 1.3959956381363454),
         (lambda t, p: wg.clip(t + 0 * p, 0.0, p), 0.2501047444670301),
         (lambda t, p: wg.maximum(t, p) ** 2, 1.6679629063),
+        *((lambda t, p: wg.maximum(t - p, 0 * p) ** 2, at) for at in (1.37475979, 1.0005, 0.002)),
     ],
 )
 def test_kinks_between_an_end_and_the_nearest_node(function: Any, at: float) -> None:

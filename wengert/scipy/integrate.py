@@ -344,9 +344,9 @@ _ROW = np.array([0.6, 0.25, *3 * 10.0 ** -np.arange(2, 10)])
 
 
 def _jumps(f: _Integrand, targets: Any, zero: Any, left: float, at: float, right: float) -> Any:
-    """The most that jumps, nearer to an end of intervals than nodes are, take from integrals.
+    """The most that jumps nearer to an end than nodes take from integrals; and that kinks do.
 
-    There one difference quotient is unlike those on both sides of it, which are alike.
+    At a jump one difference quotient is unlike those on both sides, which are alike.
     """
     rows = {*(at - (at - left) * _ROW), *(at + (right - at) * _ROW)} - {at, *f.ends}
     x = np.array(sorted(rows))
@@ -358,10 +358,18 @@ def _jumps(f: _Integrand, targets: Any, zero: Any, left: float, at: float, right
     part = far / np.where(lower, at - left, right - at)
     before, own, after = slope[:-2], slope[1:-1], slope[2:]
     jump = np.minimum(np.abs(own - before), np.abs(own - after)) - 10 * np.abs(after - before)
-    rest = size * np.maximum(1e-5, 300 * part**2) + 1e-12 * np.abs(p).max(axis=0)
-    rest = rest + 1e-14 * abs(at) * np.abs(np.where(lower, slope[0], slope[-1]))
-    jumps = (jump * h[1:-1] > rest[1:-1]) & (part[1:-1] < 4e-3)
-    return np.where(jumps, jump * h[1:-1] * far[1:-1], 0).max(axis=0, initial=0)
+    rest = size * np.maximum(1e-5, 300 * part**2)
+    noise = 1e-12 * np.abs(p).max(axis=0) + 1e-14 * abs(at) * np.abs(
+        np.where(lower, slope[0], slope[-1])
+    )
+    jumps = (jump * h[1:-1] > (rest + noise)[1:-1]) & (part[1:-1] < 4e-3)
+    turns = np.abs(np.diff(slope, axis=0))
+    bend = np.abs(after - before)[1:-1] - 10 * (turns[:-3] + turns[3:])
+    bends = bend * np.minimum(h[1:-3], h[3:-1]) > noise[2:-2]
+    return [
+        np.where(at, of, 0).max(axis=0, initial=0)
+        for at, of in ((jumps, jump * h[1:-1] * far[1:-1]), (bends, bend * far[2:-2]))
+    ]
 
 
 def _gauss(f: _Integrand, info: Any) -> tuple[Tensor, tuple[bool, bool]]:
@@ -404,9 +412,9 @@ def _gauss(f: _Integrand, info: Any) -> tuple[Tensor, tuple[bool, bool]]:
     low, high = whole[0][0], whole[-1][1]  # an infinite place is no end that is looked at
     for (left, at), (_, right) in pairwise([(low, low), *whole, (high, high)]):
         if first and (at > 0 or bounded):
-            lost = _jumps(f, targets, zero, left, at, right)
+            lost, bent = _jumps(f, targets, zero, left, at, right)
             first = not lost[0] and (lost[1:] <= 1e-7 * close).all()
-            second = second and not lost.any()
+            second = second and not lost.any() and (bent[1:] <= 1e-7 * close).all()
     return total, (bool(first), bool(second))
 
 
