@@ -192,6 +192,14 @@ def test_columns_of_an_integral() -> None:
         assert found == pytest.approx([5 / 8, 3 / 8])
 
 
+def test_bends_that_are_no_kinks() -> None:
+    """Of smooth integrands, which change much within an interval."""
+    for p in (8.0, 14.0, 19.0):
+        program = lambda p: integrate.quad(lambda t: wg.exp(-p * t), 0, 3)[0]
+        second = float(wg.grad(wg.grad(program))(tensor(p)))
+        assert second == pytest.approx(2 / p**3, rel=1e-6)
+
+
 _MIXED = wg.tensor(1.0, dtype="float64", requires_grad=True)
 
 

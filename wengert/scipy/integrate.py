@@ -365,7 +365,7 @@ def _jumps(f: _Integrand, targets: Any, zero: Any, left: float, at: float, right
     jumps = (jump * h[1:-1] > (rest + noise)[1:-1]) & (part[1:-1] < 4e-3)
     turns = np.abs(np.diff(slope, axis=0))
     bend = np.abs(after - before)[1:-1] - 10 * (turns[:-3] + turns[3:])
-    bends = bend * np.minimum(h[1:-3], h[3:-1]) > noise[2:-2]
+    bends = (bend * np.minimum(h[1:-3], h[3:-1]) > noise[2:-2]) & (part[2:-2] < 4e-3)
     return [
         np.where(at, of, 0).max(axis=0, initial=0)
         for at, of in ((jumps, jump * h[1:-1] * far[1:-1]), (bends, bend * far[2:-2]))
