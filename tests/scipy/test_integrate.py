@@ -143,6 +143,63 @@ def test_jumps_at_parameters_and_derivatives_beyond_kinks() -> None:
     assert second == pytest.approx((number[1] - number[0]) / 2e-4, rel=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("function", "at"),
+    [
+        (lambda t, p: wg.where(t < p, t / p, 0.0), 0.8003277773264648),
+        (lambda t, p: (t / p) % 1.0, 1.19735234970743),
+        (lambda t, p: t / p - wg.floor(t / p), 1.19735234970743),
+        (lambda t, p: p * wg.sign(t - p), 1 + 1e-5),
+        (lambda t, p: p * wg.sign(t - p), 1e-3),
+        (lambda t, p: t / p if t < p else 0.0 * p, 1 - 1e-9),
+        (lambda t, p: wg.maximum(t, p) ** 2, 1.3747597893500347),
+        (lambda t, p: wg.clip(t + 0 * p, 0.0, p), 1.624771000673274),
+        (lambda t, p: math.sin(t) + 1e-3 * wg.where(t < p, 1.0, 0.0), 1 + 1e-6),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::scipy.integrate.IntegrationWarning")
+def test_jumps_between_an_end_and_the_nearest_node(function: Any, at: float) -> None:
+    """SciPy bisects towards a jump until its last interval has the same value at all nodes."""
+    program = lambda p: integrate.quad(lambda t: function(t, p), 0, 2)[0]
+    for transform in (wg.grad, wg.func.jacfwd):
+        with pytest.raises(RuntimeError, match=r"quad: .*divide the range .*add two quads"):
+            transform(program)(tensor(at))
+
+
+@pytest.mark.parametrize(
+    ("function", "at"),
+    [
+        (lambda t, p: wg.abs(t - p), 0.43115277557529086),
+        (lambda t, p: wg.abs(t - p), 1.3959956381363454),
+        (lambda t, p: wg.clip(t + 0 * p, 0.0, p), 0.2501047444670301),
+        (lambda t, p: wg.maximum(t, p) ** 2, 1.6679629063),
+        *((lambda t, p: wg.maximum(t - p, 0 * p) ** 2, at) for at in (1.37475979, 1.0005, 0.002)),
+    ],
+)
+def test_kinks_between_an_end_and_the_nearest_node(function: Any, at: float) -> None:
+    program = lambda p: integrate.quad(lambda t: function(t, p), 0, 2)[0]
+    with pytest.raises((NotImplementedError, RuntimeError), match=r"beyond_what|quad: Gauss"):
+        wg.grad(wg.grad(program))(tensor(at))
+
+
+def test_columns_of_an_integral() -> None:
+    """Tangents of a batch, also where a part of the integrand has none."""
+    one = lambda p: integrate.quad(lambda t: wg.exp(-p * t), 0, 1)[0]
+    assert float(wg.func.jacfwd(one)(tensor(P))) == pytest.approx(float(wg.grad(one)(tensor(P))))
+    two = lambda p: integrate.quad(lambda t: 0.0 if t < 0.5 else (t - 0.5) * p[0] * p[1], 0, 1)[0]
+    for transform in (wg.func.jacfwd, wg.func.jacrev):
+        found = transform(two)(tensor([3.0, 5.0])).numpy()
+        assert found == pytest.approx([5 / 8, 3 / 8])
+
+
+def test_bends_that_are_no_kinks() -> None:
+    """Of smooth integrands, which change much within an interval."""
+    for p in (8.0, 14.0, 19.0):
+        program = lambda p: integrate.quad(lambda t: wg.exp(-p * t), 0, 3)[0]
+        second = float(wg.grad(wg.grad(program))(tensor(p)))
+        assert second == pytest.approx(2 / p**3, rel=1e-6)
+
+
 _MIXED = wg.tensor(1.0, dtype="float64", requires_grad=True)
 
 

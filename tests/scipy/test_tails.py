@@ -109,6 +109,70 @@ def test_quantiles_that_are_powers_have_all_orders(
         assert float(function(tensor(place))) == pytest.approx(expected, rel=1e-9, abs=0.0)
 
 
+def _slopes(function: Any, given: Any, *orders: Any) -> list[float]:
+    found = []
+    for order in orders:
+        f = function
+        for i in order:
+            f = wg.grad(f, argnums=i)
+        found.append(float(f(*map(tensor, given))))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("function", "given"),
+    [
+        (stats.gamma.logsf, (730.0, 2.0, 0.0, 1.0)),
+        (stats.chi2.logsf, (1600.0, 3.0, 0.0, 1.0)),
+        (stats.beta.logsf, (0.9, 50.0, 700.0, 0.0, 1.0)),
+        (stats.t.logcdf, (-50.0, 1e5, 0.0, 1.0)),
+    ],
+)
+def test_logarithms_of_what_underflows_have_no_slopes_of_any_order(
+    function: Any, given: Any
+) -> None:
+    scale = len(given) - 1
+    orders = [(0,), (1,), (0, 0), (0, 1), (scale, scale), (0, 0, 0), (1, 1, 0), (scale,) * 3]
+    assert float(function(*map(tensor, given))) == -np.inf
+    assert np.isnan(_slopes(function, given, *orders)).all()
+
+
+@pytest.mark.parametrize("law", ["gamma", "beta", "chi2"])
+@pytest.mark.parametrize("a", [0.001, 0.5, 1.7])
+def test_slopes_by_the_scale_where_powers_overflow(law: str, a: float) -> None:
+    """Of a multiple of a power, which is all of the distribution near its end."""
+    shapes = {"gamma": (a,), "chi2": (2 * a,), "beta": (a, 1.5)}[law]
+    scale, own = 2.0, getattr(stats, law)
+    given, last = (1e-150, *shapes, 0.0, scale), len(shapes) + 2
+    below, density = (float(f(*map(tensor, given))) for f in (own.cdf, own.pdf))
+    found = _slopes(own.cdf, given, (last,), (last, last))
+    expected = np.array([-a / scale, a * (a + 1) / scale**2])
+    np.testing.assert_allclose(found, expected * below, rtol=1e-12)
+    found = _slopes(own.pdf, given, (last,), (last, last))
+    np.testing.assert_allclose(found, expected * density, rtol=1e-12)
+
+
+@pytest.mark.parametrize("y", [-1e90, -1e160, -1e200, -1e300])
+def test_slopes_by_the_scale_where_squares_overflow(y: float) -> None:
+    """Of a power of the place over the scale."""
+    for family, shapes, power in (
+        (stats.cauchy, (), 1.0), (stats.t, (1.0,), 1.0),
+        (stats.t, (0.6,), 0.6), (stats.t, (3.0,), 3.0),
+    ):  # fmt: skip
+        given, last = (y, *shapes, 0.0, 1.0), len(shapes) + 2
+        orders = (last,), (last,) * 2, (last,) * 3
+        logs = np.array([1.0, -1.0, 2.0])
+        found = _slopes(family.logcdf, given, *orders)
+        np.testing.assert_allclose(found, power * logs, rtol=1e-12)
+        found = _slopes(family.logpdf, given, *orders, (0,), (0, last))
+        np.testing.assert_allclose(found[:3], power * logs, rtol=1e-12)
+        np.testing.assert_allclose(found[3:], [(power + 1) / -y, 0.0], rtol=1e-12, atol=1e-200)
+        below = np.exp(float(family.logcdf(*map(tensor, given))))
+        found = _slopes(family.cdf, given, *orders)
+        p = power * np.array([1.0, power - 1, (power - 1) * (power - 2)])
+        np.testing.assert_allclose(found, p * below, rtol=1e-11, atol=1e-307)
+
+
 _LOWER: dict[str, Any] = {
     "gamma": lambda y, a: mpmath.gammainc(a, 0, y, regularized=True),
     "beta": lambda y, a, b: mpmath.betainc(a, b, 0, y, regularized=True),

@@ -22,6 +22,7 @@ import wengert as wg
 from wengert.func.checkpoint import checkpoint
 from wengert.func.jacobians import jacobian
 from wengert.interpreters.duals import Dual
+from wengert.interpreters.lifted import bottom
 from wengert.protocols.reductions import trapezoid as _trapezoid
 from wengert.scipy.implicit import Called, fingerprint, pull, solution, sources_of
 from wengert.scipy.naming import (
@@ -277,7 +278,7 @@ def quad(func: Any, a: Any, b: Any, args: Any = (), full_output: Any = 0, **opti
         if not (smooth[0] and error <= 10 * max(found[1], *limits)):
             raise RuntimeError(
                 f"{label}: Gauss' rule on SciPy's intervals does not give the derivative: divide "
-                "the range where the function jumps, has a kink or is singular"
+                "the range where the function jumps, has a kink or is singular, and add two quads"
             )
         if tracked(total):
             total = total + (_smooth if smooth[1] else _kink)(total)
@@ -328,14 +329,47 @@ class _Integrand:
         return total, np.array(seen)
 
 
-def _derivatives(y: Tensor, targets: Any, label: str) -> Any:
-    """A value with its derivatives by nodes, and its tangents, as one row."""
-    array = y._array
+def _derivatives(y: Tensor, targets: Any, zero: Any) -> Any:
+    """A value with its derivatives by nodes, and its tangents, which ``zero`` has, as one row."""
+    array = (y + zero)._array
     slopes = pull(y, wg.ones_like(untracked(array)), targets, is_lifted(array))
     found = [np.zeros(t.shape) if g is None else g for g, t in zip(slopes, targets, strict=True)]
     while isinstance(array, Dual):
         found, array = [*found, 0.0 if array.tangent is None else array.tangent], array.inner
-    return np.concatenate([np.ravel(values_of(wg.asarray(x), label)) for x in (y, *found)])
+    return np.concatenate([np.ravel(wg.asarray(bottom(x)).numpy()) for x in (y, *found)])
+
+
+#: Distances from an end, by the length of an interval: nodes are as near as the third.
+_ROW = np.array([0.6, 0.25, *3 * 10.0 ** -np.arange(2, 10)])
+
+
+def _jumps(f: _Integrand, targets: Any, zero: Any, left: float, at: float, right: float) -> Any:
+    """The most that jumps nearer to an end than nodes take from integrals; and that kinks do.
+
+    At a jump one difference quotient is unlike those on both sides, which are alike.
+    """
+    rows = {*(at - (at - left) * _ROW), *(at + (right - at) * _ROW)} - {at, *f.ends}
+    x = np.array(sorted(rows))
+    p = np.stack([_derivatives(f(float(s)), targets, zero) for s in x])
+    h, change = np.diff(x)[:, None], np.diff(p, axis=0)
+    slope, lower = change / h, x[:-1, None] < at
+    size = np.where(lower, *(np.abs(y).sum(axis=0) for y in (change[:2], change[-2:])))
+    far = np.where(lower, at - x[:-1, None], x[1:, None] - at)
+    part = far / np.where(lower, at - left, right - at)
+    before, own, after = slope[:-2], slope[1:-1], slope[2:]
+    jump = np.minimum(np.abs(own - before), np.abs(own - after)) - 10 * np.abs(after - before)
+    rest = size * np.maximum(1e-5, 300 * part**2)
+    noise = 1e-12 * np.abs(p).max(axis=0) + 1e-14 * abs(at) * np.abs(
+        np.where(lower, slope[0], slope[-1])
+    )
+    jumps = (jump * h[1:-1] > (rest + noise)[1:-1]) & (part[1:-1] < 4e-3)
+    turns = np.abs(np.diff(slope, axis=0))
+    bend = np.abs(after - before)[1:-1] - 10 * (turns[:-3] + turns[3:])
+    bends = (bend * np.minimum(h[1:-3], h[3:-1]) > noise[2:-2]) & (part[2:-2] < 4e-3)
+    return [
+        np.where(at, of, 0).max(axis=0, initial=0)
+        for at, of in ((jumps, jump * h[1:-1] * far[1:-1]), (bends, bend * far[2:-2]))
+    ]
 
 
 def _gauss(f: _Integrand, info: Any) -> tuple[Tensor, tuple[bool, bool]]:
@@ -356,7 +390,8 @@ def _gauss(f: _Integrand, info: Any) -> tuple[Tensor, tuple[bool, bool]]:
         other = f.over(left, cut, fine)[0] + f.over(cut, right, fine)[0]
         rows.append((right - left, np.ptp(seen), values_of(piece - other, label), np.abs(seen)))
         total, parted = total + piece, parted + other
-    targets = sources_of(total + parted, start)
+    both = total + parted
+    targets, zero = sources_of(both, start), 0 * untracked(both._array)
     spread, top = (max(map(np.max, column)) for column in [*zip(*rows, strict=True)][1::2])
     for i, (h, own, difference, _) in enumerate(rows):
         if bounded or n == 1 or 0 < i < n - 1:
@@ -364,23 +399,22 @@ def _gauss(f: _Integrand, info: Any) -> tuple[Tensor, tuple[bool, bool]]:
             rough.append(
                 [abs(difference) / (h * max(least, x * top) or 1.0) for x in (1e-11, 1e-8)]
             )
-    one, two = (_derivatives(x, targets, label) for x in (total, parted))
+    one, two = (_derivatives(x, targets, zero) for x in (total, parted))
     size: Any = 0.0  # of the derivatives, of which parts may cancel
     for left, right in whole:
         places = left + (right - left) * np.array([0.21, 0.46, 0.83])
-        inner = [_derivatives(f(float(s)), targets, label) for s in places]
+        inner = [_derivatives(f(float(s)), targets, zero) for s in places]
         size = size + (right - left) * np.abs(inner).mean(axis=0)
     worst = np.max(rough, axis=0)
     apart, close = np.abs(one - two)[1:], (10 * np.abs(two) + size)[1:]
     first = worst[0] <= 1e-4 and (apart <= 1e-7 * close).all()
     second = worst[1] <= 1e-7 and (apart <= 1e-9 * close).all()
-    for (left, at), (_, right) in pairwise(whole):
-        near = 1e-7 * min(at - left, right - at)
-        places = ((3 * at + left) / 4, at - near, at + near, (3 * at + right) / 4)
-        p = np.stack([_derivatives(f(s), targets, label) for s in places])
-        sides = np.abs(p[1] - p[0]) + np.abs(p[3] - p[2])
-        jumps = np.abs(p[2] - p[1]) > 1e-5 * sides + 1e-12 * np.abs(p).max(axis=0)
-        first, second = first and not jumps[0], second and not jumps.any()
+    low, high = whole[0][0], whole[-1][1]  # an infinite place is no end that is looked at
+    for (left, at), (_, right) in pairwise([(low, low), *whole, (high, high)]):
+        if first and (at > 0 or bounded):
+            lost, bent = _jumps(f, targets, zero, left, at, right)
+            first = not lost[0] and (lost[1:] <= 1e-7 * close).all()
+            second = second and not lost.any() and (bent[1:] <= 1e-7 * close).all()
     return total, (bool(first), bool(second))
 
 

@@ -121,12 +121,13 @@ def gamma_slope(xp: Any, a: Any, x: Any) -> Any:
     return xp.where(inside, xp.where(lower, found, -found), none + 0 * found)
 
 
-def student_log(xp: Any, df: Any, t: Any) -> Any:
+def student_log(xp: Any, df: Any, t: Any, log: Any = None) -> Any:
     """The logarithm of Student's density, which is the normal one of infinite ``df``.
 
     Near the normal one by series in ``1 / df``, since gamma functions cancel (DLMF 5.11.8).
     """
     near, large = (df == math.inf) | ((df > 1e3) & (t * t < 1e-3 * df)), t * t == math.inf
+    large = large | (t * t > 1e20 * (1 + df))
     v, few = xp.where(df > 1e3, 1 / df, 0), xp.where(df > 1e3, 1, df)  # for each df, not each t
     gammas = -xp.log(few) / 2 - xp.betaln(few / 2, xp.zeros_like(few) + 0.5)
     series = (v * v * v * (1 / 12 - v * v / 10) - v / 2 - math.log(2 * math.pi)) / 2
@@ -135,7 +136,7 @@ def student_log(xp: Any, df: Any, t: Any) -> Any:
     df, u = xp.where(near, 1, df), z * v
     series = (1 / 2 - u * (1 / 3 - u * (1 / 4 - u * (1 / 5 - u / 6)))) * u * z * (1 + v)
     size, t = xp.where(large, xp.abs(t), 1), xp.where(large, 0, t)
-    ratio = 2 * xp.log(size) - xp.log(df)
+    ratio = 2 * (xp.log(size) if log is None else log) - xp.log(df)
     power = xp.where(large, xp.logaddexp(xp.zeros_like(ratio), ratio), xp.log1p(t * t / df))
     normal = xp.where(large, -math.inf, (series - z * (1 + v)) / 2)
     return xp.where(near, normal, -(df + 1) / 2 * power) + scale
@@ -241,7 +242,7 @@ def student_start(xp: Any, df: Any, t: Any) -> tuple[Any, ...]:
     """As `gamma_start`, of ``-t`` in the lower tail."""
     far = (t < 0) & (t * t > df)
     df, t = xp.where(far, df, 1), xp.where(far, t, -1)
-    u = xp.where(far, df / (t * t), 0)
+    u = xp.where(far, df * (1 / t) * (1 / t), 0)  # a square would overflow
     near, a, log, series = beta_start(xp, df / 2, xp.zeros_like(u) + 0.5, u / (1 + u))
     return near & far, -df, log + a * (xp.log(df) - xp.log1p(u)) - math.log(2), series
 

@@ -46,9 +46,10 @@ class Law(NamedTuple):
 
     Its functions take ``xp``, shapes and a place within the support; `log` and `tail` of a support
     that begins at 0 also take the place's logarithm, which in derivatives is apart from the
-    scale's. By powers, `density` keeps digits near the ends of the support. `tail` is the logarithm
-    of the distribution function (``side`` 1) or of the rest in closed form, `start` its power and
-    series near an end, `inverse` the slope of quantiles.
+    scale's. So does `log` of two heavy tails, where the place is above 1 in size. By powers,
+    `density` keeps digits near the ends of the support. `tail` is the logarithm of the distribution
+    function (``side`` 1) or of the rest in closed form, `start` its power and series near an end,
+    `inverse` the slope of quantiles.
     """
 
     log: Form
@@ -88,6 +89,11 @@ def _beta(xp: Any, a: Any, b: Any, y: Any, log: Any) -> Any:
     return (a - 1) * log + xp.xlog1py(b - 1, -y) + jumps - xp.betaln(a, b)
 
 
+def _cauchy(xp: Any, y: Any, log: Any) -> Any:
+    t = xp.where(xp.abs(y) > 1, 1 / xp.where(y == 0, 1, y), y)
+    return -math.log(math.pi) - 2 * log - xp.log1p(t * t)
+
+
 def _lognormal(xp: Any, s: Any, y: Any, log: Any) -> Any:
     return xp.where(y > 0, -(log / s) * (log / s) / 2 - log - xp.log(s) - _LOG_ROOT, -math.inf)
 
@@ -119,7 +125,7 @@ CONTINUOUS: dict[str, Law] = {
         inverse=special.beta_inverse_slope,
     ),
     "cauchy": Law(
-        lambda xp, y: -math.log(math.pi) - 2 * xp.log(xp.hypot(xp.ones_like(y), y)),
+        _cauchy,
         start=lambda xp, y: special.student_start(xp, xp.ones_like(y), y),
     ),
     "expon": Law(
@@ -227,11 +233,13 @@ def _by_edge(xp: Any, g: Any, given: Any, low: float, high: float, index: int) -
     """
     log, x, *_, loc, scale = given
     lost = (g != 0) & ~xp.isfinite(log) & (index > 0)
+    nan: Form = lambda at: xp.exp(math.nan * xp.where(at, reduce(operator.add, given[1:]), 0))
     if index in (1, len(given) - 2) and low > -math.inf:
         out, at = _edge(xp, *given, low=low, high=high), (x - loc) / xp.where(lost, scale, 1)
-        slope = xp.where(at == low, out, xp.where(at == high, -out, math.nan))
-    else:  # what is NaN has no slopes itself
-        slope = math.nan * xp.where(lost, reduce(operator.add, given[1:]), 0)
+        ends = (at == low) | (at == high)
+        slope = xp.where(ends, xp.where(at == low, out, -out), nan(lost & ~ends))
+    else:  # in all orders
+        slope = nan(lost)
     return g * xp.where(lost, -slope if index == 1 else slope, 0)
 
 
@@ -283,9 +291,11 @@ def _density(xp: Any, law: Law, x: Any, *rest: Any, form: Any = None, side: int 
     outside = xp.where((x < rest[-2]) == (side > 0), -math.inf, 0.0) if side else outside
     fine, high = valid & (x == x), math.inf if law.pmf else law.high()
     more, whole = [], law.low < 0 or law.pmf
-    if not (form or whole):
-        more = [_log_place(xp, inside & (y > 0), x, rest[-2], scale)]
-    value = log(xp, *shapes, y, *[xp.where(y > 0, one, -math.inf) for one in more])
+    large = xp.abs(y) > (1 if law.low < 0 else 0)
+    if not (form or law.pmf or (whole and not law.start)):
+        more = [_log_place(xp, inside & large, x, rest[-2], scale)]
+    none = 0 if whole else -math.inf
+    value = log(xp, *shapes, y, *[xp.where(large, one, none) for one in more])
     edge = xp.where(fine, xp.where(value > 0, math.inf, -math.inf), math.nan)
     if not whole:
         ends = xp.isinf(value)
@@ -299,8 +309,16 @@ def _density(xp: Any, law: Law, x: Any, *rest: Any, form: Any = None, side: int 
 def _height(xp: Any, law: Law, less: Any, x: Any, *rest: Any) -> Any:
     """The density, over an exponential."""
     if law.density is not None:
+        shapes, scale, y, *_ = _place(xp, law, x, *rest)
+        _, a, log, _ = law.start(xp, *shapes, xp.zeros_like(y))  # type: ignore[misc]
+        low = (y > 0) & (y < 1e-75) & (a < 2) & (a != 1)  # where slopes of powers overflow
+        c, u = xp.where(low, a - 1, 1), xp.where(low, x - rest[-2], 1)
+        power = xp.scipy_powers(u, c, xp.zeros_like(u), finite=True)
+        power = a * xp.exp(log - c * xp.log(scale)) * power
         half = xp.exp(less / -2)  # whose square may overflow where densities underflow
-        return _density(xp, law, x, *rest, form=law.density) / rest[-1] * half * half
+        x = xp.where(low, rest[-2] + rest[-1] / 2, x)
+        found = _density(xp, law, x, *rest, form=law.density)
+        return xp.where(low, power, found) / rest[-1] * half * half
     log = _density(xp, law, x, *rest) - less
     none = log == -math.inf  # where no tangent is
     return xp.where(none, 0, xp.exp(xp.where(none, 0, log)))
@@ -322,7 +340,10 @@ def _slope(xp: Any, law: Law, at: int, log: Any, x: Any, *rest: Any) -> Any:
     # The scale does not move an end of the support if it is 0.
     steep = (density == math.inf) & (x == rest[-2])
     x = xp.where(steep, x + rest[-1] / 2, x)
-    found = _height(xp, law, log, x, *rest) * _place(xp, law, x, *rest)[2]
+    _, scale, y, inside, _ = _place(xp, law, x, *rest)
+    far = inside & (xp.abs(y) > 1)  # where densities underflow earlier than the slope
+    size = _log_place(xp, far, x, rest[-2], scale)
+    found = _height(xp, law, log - size, x, *rest) * xp.where(far, xp.sign(y), y)
     return xp.where(steep, 0, -found)
 
 
