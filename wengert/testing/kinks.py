@@ -190,12 +190,17 @@ class Surroundings:
             The error to raise, and the cause in words, which is empty if the function is smooth.
         """
         kind, cause = self._cause(found, row, given, allowed)
-        if kind is WrongGradientError and self.region.several:
+        if kind is WrongGradientError and self.region.several and self._narrow_region.several:
             return KinkError, (
                 "several operations have a kink here: each rule may be right, and the gradient "
                 "still none that the function has, so there is nothing to compare with"
             )
         return kind, cause
+
+    @cached_property
+    def _narrow_region(self) -> Region:
+        """The points that differ in the direction's numbers alone: others may have kinks, too."""
+        return Region(self.region.problem, (self.direction != 0) * 1.0, self.region.last)
 
     def _cause(
         self, found: Estimate, row: int, given: float, allowed: float
@@ -301,14 +306,12 @@ class Surroundings:
         """
         reach, found, flat = RATIO * self.region.last, np.array(0.0), np.array(True)
         with np.errstate(all="ignore"):
-            for _ in range(3):
+            while flat.any() and reach < 2.0**-5 * self.region.problem.scale(self.direction):
                 reach *= RATIO
                 moves = reach * np.add.outer(PLACES, POINTS)[..., None] * self.direction
                 lines = [[self.region.problem.results_at(x) for x in place] for place in moves]
                 found = np.where(flat, np.max(abs(REST @ np.array(lines)), axis=1), found)
                 flat = flat & (np.ptp(lines[1], axis=0) == 0)
-                if not flat.any():
-                    break
         return found
 
     def _hides(self, found: Estimate, row: int, given: float) -> bool:
