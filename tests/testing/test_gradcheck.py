@@ -308,6 +308,19 @@ def test_second_derivatives_below_atol_are_judged_at_their_own_scale():
     assert gradgradcheck(lambda x: 1e-20 * x**3, x, check_fwd_over_rev=True)
 
 
+@pytest.mark.parametrize("options", MODES)
+@pytest.mark.parametrize(
+    ("a", "k", "s"), [(1.5, 1e-8, 1e-9), (1.5, 1e-9, 1), (1.5, 1e-10, 1), (1 / 3, 1e-10, 1e-9)]
+)
+def test_rounding_that_atol_hides_is_not_called_wrong(a, k, s, options):
+    centred = lambda x: s * ((a + k * x) - (a + k * x).mean())
+    for seed in range(4):
+        point = np.random.default_rng(seed).normal(size=3)
+        x = wg.tensor(point, requires_grad=True)
+        assert gradcheck(centred, x, **options)
+        assert gradgradcheck(lambda x: s * wg.var(a + k * x), x, fast_mode=options["fast_mode"])
+
+
 class Detached(wg.autograd.Function):
     """A cube whose second derivative is wrong."""
 

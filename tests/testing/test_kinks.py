@@ -209,6 +209,16 @@ def test_kinks_of_several_operations_are_no_excuse_elsewhere():
         gradcheck(lambda x, y: wrong(x) + wg.abs(wg.sort(y)) + wg.max(y), (x, y))
 
 
+def test_a_kink_of_another_number_is_no_excuse():
+    twice = lambda x: Operation.apply(x, np.positive, lambda x: np.diag(0 * x + 2))
+    for function in (wg.nn.functional.relu, wg.abs, lambda x: wg.abs(x) + wg.sin(x)):
+        for options in MODES.values():
+            assert verdict(lambda x, f=function: twice(f(x)), [0.0, 1.0, 2.0], **options) is (
+                WrongGradientError
+            )
+        assert verdict(function, [0.0, 1.0, 2.0]) in (None, KinkError)
+
+
 def test_single_precision_inside_is_told():
     """Its noise is neither a kink nor a wrong rule."""
 
@@ -243,6 +253,17 @@ def test_steps_that_are_closer_than_the_differences_reach(name):
         for options in modes(at):
             found = verdict(STAIRCASES[name], point, **options)
             assert found in (KinkError, BadlyScaledError), point
+
+
+def test_entries_at_close_steps_are_not_wrong_together():
+    point = [-0.941167253806946, -0.8453378024369931, 0.4075693088941364]
+    for size, options in itertools.product((1, 1e-9, 1e-12), MODES.values()):
+        found = verdict(lambda x, c=size: c * (x + wg.round(x * 1e8) / 1e8), point, **options)
+        assert found is (KinkError if size == 1 else None)
+    x = wg.tensor([-1.7e9, 7.05e9], dtype=wg.float64, requires_grad=True)
+    y = wg.tensor([2.0332815729997478, 1.1165631459994954], dtype=wg.float64, requires_grad=True)
+    with pytest.raises(KinkError):
+        gradcheck(wg.remainder, (x, y))
 
 
 def test_steps_are_no_excuse_for_another_rule():

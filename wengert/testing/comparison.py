@@ -237,7 +237,8 @@ class Comparison:
                 told = kind, cause, row, column
             if kind is WrongGradientError:
                 break
-            if kind is KinkError and np.isfinite(given) and around.has_slopes(row):
+            # An entry that does not stand alone has its kink where slopes close by do not show it.
+            if kind is KinkError and around.has_slopes(row) and around.stands(row, given):
                 kinks.setdefault(row, []).append(column)
         if told is None:
             return
