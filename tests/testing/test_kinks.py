@@ -217,6 +217,9 @@ def test_a_kink_of_another_number_is_no_excuse():
                 WrongGradientError
             )
         assert verdict(function, [0.0, 1.0, 2.0]) in (None, KinkError)
+    # A kink of the median shows along no axis, and several operations have one in this result.
+    median = lambda x: wg.quantile(wg.maximum(x, wg.flip(x)), 0.5) + 0 * x
+    assert verdict(median, [1.0] * 3) is KinkError
 
 
 def test_single_precision_inside_is_told():

@@ -177,7 +177,9 @@ class Surroundings:
         The cause is empty if the function is smooth. The two may differ by ``allowed``.
         """
         kind, cause = self._cause(found, row, given, allowed)
-        if kind is WrongGradientError and self.region.several and self._narrow_region.several:
+        if kind is WrongGradientError and (
+            self.region.several and (cause or self._narrow_region.several)
+        ):
             return KinkError, (
                 "several operations have a kink here: each rule may be right, and the gradient "
                 "still none that the function has, so there is nothing to compare with"
