@@ -126,8 +126,7 @@ class Before:
             if place.kind != "part" and place.get() is not x:
                 with suppress(Exception):  # of what is read-only, or checked by a setter
                     place.set(x)
-        if repr(generators.get_rng_state()) != repr(self._rng):
-            generators.set_rng_state(self._rng)
+        generators.set_rng_state(self._rng)
         state, dtype, registry.default = self._modes
         set_recording(state)
         if get_default_dtype() is not dtype:

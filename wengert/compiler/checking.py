@@ -18,7 +18,7 @@ from wengert.compiler.changes import Before, DrawError
 from wengert.compiler.messages import apart
 from wengert.compiler.replay import Replay
 from wengert.compiler.state import Missing, State, is_array, is_plain
-from wengert.func.trees import TreeDef, tree_flatten
+from wengert.func.trees import TreeDef, tree_flatten, tree_leaves
 from wengert.tape.tensor import Tensor
 
 __all__ = ["check", "different"]
@@ -83,7 +83,7 @@ class _Seen(NamedTuple):
 
     structure: TreeDef
     parts: list[tuple[str, Any]]
-    random: str
+    random: list[Any]
 
 
 def _look(answer: Any, before: Before) -> _Seen:
@@ -96,7 +96,10 @@ def _look(answer: Any, before: Before) -> _Seen:
         parts += [(name, x), (f"{name}.grad", x._grad)]
     parts += [(place.name, place.get()) for place in before.state.changing()]
     held = [(name, _hold(x)) for name, x in parts]
-    return _Seen(structure, held, repr(generators.get_rng_state()))
+    random = [
+        getattr(x, "tolist", lambda x=x: x)() for x in tree_leaves(generators.get_rng_state())
+    ]
+    return _Seen(structure, held, random)  # texts of arrays would leave elements out
 
 
 def _hold(x: Any) -> Any:
