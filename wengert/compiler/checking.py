@@ -96,10 +96,9 @@ def _look(answer: Any, before: Before) -> _Seen:
         parts += [(name, x), (f"{name}.grad", x._grad)]
     parts += [(place.name, place.get()) for place in before.state.changing()]
     held = [(name, _hold(x)) for name, x in parts]
-    random = [
-        getattr(x, "tolist", lambda x=x: x)() for x in tree_leaves(generators.get_rng_state())
-    ]
-    return _Seen(structure, held, random)  # texts of arrays would leave elements out
+    states = tree_leaves(generators.get_rng_state())  # texts of arrays would leave elements out
+    random = [x.tolist() if hasattr(x, "tolist") else x for x in states]
+    return _Seen(structure, held, random)
 
 
 def _hold(x: Any) -> Any:
