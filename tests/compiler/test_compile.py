@@ -168,3 +168,18 @@ def test_what_wengert_imports_late_is_there_in_the_first_call(name, monkeypatch)
     monkeypatch.delitem(vars(wg), name, raising=False)  # as in a new process
     run = alike(lambda: (LATE[name], list), [(wg.asarray([0.5, 1.0]),)] * 3)
     assert run.report.recordings == 1
+
+
+def test_transforms_keep_the_node_of_results_that_are_differentiated_inside() -> None:
+    p = wg.ones(4, requires_grad=True)
+
+    @wg.compile
+    def step(x):
+        p.grad = wg.full((4,), 0.5)
+        return wg.sum(x * p)
+
+    for _ in range(5):
+        value, _ = wg.value_and_grad(lambda z: step(wg.ones(4)))(wg.ones(4))
+        assert value.requires_grad
+    with pytest.raises(RuntimeError, match="differentiate all of it inside"):
+        (value + wg.sum(p)).backward()

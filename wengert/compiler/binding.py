@@ -367,7 +367,7 @@ class Binding:
             if output in found.swept:
                 node, value = f"node{output}", found.program.outputs[output]
                 yield f"{node} = new_object(Swept)"
-                yield f"{node}.number = tick()"
+                yield f"{node}.number = -tick()"  # transforms take it for one outside
                 yield f"{node}.parents = ()"
                 yield f"{node}.saved = {node}.watch = None"
                 yield f"{node}.shape = {self._bind(value.shape)}"
