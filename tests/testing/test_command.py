@@ -7,6 +7,7 @@ import pytest
 
 import wengert as wg
 from tests.scripts import python
+from tests.testing.functions import Square
 from wengert.testing import Argument, Axis, command
 from wengert.testing.checkup import Examination, Line, _batches, _differences
 from wengert.testing.command import main
@@ -221,13 +222,8 @@ def test_the_command_line(project):
     assert "there is no command 'chekc'" in python("-m", "wengert", "chekc", code=2).stderr
 
 
-class Broken(wg.autograd.Function):
+class Broken(Square):
     """A right derivative that fails for batches."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
 
     @staticmethod
     def backward(ctx, g):

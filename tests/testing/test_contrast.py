@@ -8,6 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 import wengert as wg
+from tests.testing.functions import Square
 from tests.testing.settings import FIRST
 from wengert.testing import Argument, Axis, GradcheckError, check_gradients, strided
 
@@ -88,12 +89,7 @@ def test_of_what_is_not_deterministic_no_place_is_told():
     """The neighbours would be right or wrong by chance."""
     count = itertools.count(1)
 
-    class Fickle(wg.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
-
+    class Fickle(Square):
         @staticmethod
         def backward(ctx, g):
             (x,) = ctx.saved_tensors

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.testing.functions import Square
 from tests.testing.test_check import NUMPY, VALUES, Halved, doubled
 from wengert.testing import Argument, WrongGradientError, check_gradients
 from wengert.testing.snippets import function_code, value_code
@@ -58,12 +59,7 @@ def test_code_of_a_counterexample_has_the_definition_of_a_local_function():
 
 @pytest.mark.parametrize("order", [1, 2])
 def test_code_asks_for_forward_mode_where_the_function_has_it(order):
-    class Behind(wg.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
-
+    class Behind(Square):
         @staticmethod
         def backward(ctx, g):
             (x,) = ctx.saved_tensors

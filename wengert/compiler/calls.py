@@ -92,14 +92,14 @@ class Layout:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Layout) or self.structure != other.structure:
             return False
-        mine, others = ([x for _, x in layout._parts] for layout in (self, other))
+        mine, others = ([x for _, x in layout._facts] for layout in (self, other))
         return same_keys(mine, others)
 
     def __hash__(self) -> int:
         return hash(self.structure.num_leaves)
 
     @cached_property
-    def _parts(self) -> list[tuple[str, Any]]:
+    def _facts(self) -> list[tuple[str, Any]]:
         """The classes, keys, factories and attributes of the structure, with their names."""
         found, structures = list[tuple[str, Any]](), [self.structure]
         for structure in structures:
@@ -114,7 +114,7 @@ class Layout:
     def roots(self, leaves: Sequence[Any]) -> Iterator[tuple[str, Any]]:
         """The leaves, and classes, keys and attributes of what they are in, with their names."""
         yield from zip(self.names, leaves, strict=True)
-        for name, x in {id(x): (name, x) for name, x in self._parts if not is_plain(x)}.values():
+        for name, x in {id(x): (name, x) for name, x in self._facts if not is_plain(x)}.values():
             yield name, (x,) if isinstance(x, Tensor) or is_array(x) else x  # as part of the state
 
     @property

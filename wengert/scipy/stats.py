@@ -150,7 +150,8 @@ CONTINUOUS: dict[str, Law] = {
     ),
     "uniform": Law(
         lambda xp, y, _: 0 * y,
-        *((), 0.0, lambda *_: 1.0),
+        low=0.0,
+        high=lambda *_: 1.0,
         tail=lambda xp, y, log, side: log if side > 0 else xp.log1p(-y),
     ),
 }
@@ -474,8 +475,7 @@ def _univariate(name: str) -> dict[str, Callable[..., Any]]:
                 return _probability_of(law, x, *rest, family=family, method=form)
             if form is _height:
                 return _height(differentiable, law, 0 * rest[-1], x, *rest)
-            form_of = None if side else form
-            return _density(differentiable, law, x, *rest, form=form_of, side=side)
+            return _density(differentiable, law, x, *rest, form=None if side else form, side=side)
 
         return lambda *args, **keywords: special.in_double(
             value, *_bind(f"{first} {words}", args, keywords).values()
