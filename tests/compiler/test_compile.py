@@ -170,16 +170,18 @@ def test_what_wengert_imports_late_is_there_in_the_first_call(name, monkeypatch)
     assert run.report.recordings == 1
 
 
-def test_transforms_keep_the_node_of_results_that_are_differentiated_inside() -> None:
-    p = wg.ones(4, requires_grad=True)
+def test_results_that_are_differentiated_inside_have_the_leaves_of_their_graphs():
+    """Transforms keep the node where a leaf is outside; a sweep to other leaves passes it."""
+    p, q = wg.ones(4, requires_grad=True), wg.ones(4, requires_grad=True)
 
-    @wg.compile
-    def step(x):
+    @wg.compile(check=0)
+    def step(x, inside):
         p.grad = wg.full((4,), 0.5)
-        return wg.sum(x * p)
+        return wg.sum(x * (wg.ones(4, requires_grad=True) if inside else p))
 
-    for _ in range(5):
-        value, _ = wg.value_and_grad(lambda z: step(wg.ones(4)))(wg.ones(4))
-        assert value.requires_grad
+    for inside in [True, False] * 4:
+        value, _ = wg.value_and_grad(lambda z, there: step(wg.ones(4), there))(wg.ones(4), inside)
+        assert value.requires_grad is not inside
     with pytest.raises(RuntimeError, match="differentiate all of it inside"):
         (value + wg.sum(p)).backward()
+    assert wg.autograd.grad(value + wg.sum(q), q)[0].tolist() == [1.0] * 4

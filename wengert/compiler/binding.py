@@ -367,8 +367,9 @@ class Binding:
             if output in found.swept:
                 node, value = f"node{output}", found.program.outputs[output]
                 yield f"{node} = new_object(Swept)"
-                yield f"{node}.number = -tick()"  # transforms take it for one outside
-                yield f"{node}.parents = ()"
+                yield f"{node}.number = tick()"
+                nodes = [f"{self._tensors[i]}._node, " for i in found.swept[output]]
+                yield f"{node}.parents = ({''.join(nodes)})"
                 yield f"{node}.saved = {node}.watch = None"
                 yield f"{node}.shape = {self._bind(value.shape)}"
                 yield f"{node}.dtype = {self._bind(value.dtype)}"

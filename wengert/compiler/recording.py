@@ -22,6 +22,8 @@ from wengert.compiler.effects import check_arguments, check_found, check_memory,
 from wengert.compiler.messages import apart
 from wengert.compiler.state import Place, State, check_dtype, is_array, is_plain
 from wengert.func.trees import still_parts, tree_flatten
+from wengert.tape.node import Node
+from wengert.tape.sweep import ancestors
 from wengert.tape.tensor import Tensor
 
 __all__ = ["record"]
@@ -149,6 +151,11 @@ class Call:
         """Whether this is still the input of the call."""
         return isinstance(now, Traced | TracedNumber) and now.value is self.inputs[ref]
 
+    def leaves_of(self, node: Node) -> list[int]:
+        """The Tensors that were there before the call and a result was computed from."""
+        found = set(ancestors([node]))
+        return [i for i, tensor in enumerate(self.tensors) if tensor._node in found]
+
     def name(self, i: int) -> str:
         """The name of a Tensor, for an error."""
         return self.inputs[Ref("tensor", i)].name or "a Tensor"
@@ -207,7 +214,7 @@ def _record(call: Call) -> Recording:
         trace.draws.end()
     # Of what is differentiated inside, results can't be outside.
     inside = any(x.ref.kind == "grad" for x in effects)
-    over = frozenset([i for i, node in call.tracked.items() if inside or swept(node)])
+    over = {i: call.leaves_of(x) for i, x in call.tracked.items() if inside or swept(x)}
     inputs = {value: ref for ref, value in call.inputs.items()}
     decisions = trace.decisions()
     pinned = {

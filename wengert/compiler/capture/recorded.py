@@ -74,8 +74,9 @@ class Recording:
     leaves: tuple[tuple[str, Any], ...]
     #: Numbers that must have the recorded value.
     pinned: dict[Ref, Any]
-    #: Outputs that require grad: of a function that differentiates inside, and else.
-    swept: frozenset[int]
+    #: Outputs that require grad: of a function that differentiates inside, each with the Tensors
+    #: that it was computed from, and whether there are others.
+    swept: dict[int, list[int]]
     tracked: bool
     #: Comparisons on which control flow depends.
     decided: Arithmetic
