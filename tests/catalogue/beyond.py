@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import wengert as wg
 from tests.ops.cases import BOX, DTYPES, Case, Entry, both, elements
 from wengert.ops.beyond.convolution import convolution, convolution_input, convolution_weight
-from wengert.ops.beyond.pooling import window_argmax, window_sum
+from wengert.ops.beyond.pooling import window_sum
 from wengert.ops.beyond.windows import overlap_add, sliding_windows
 from wengert.testing import strategies as ws
 
@@ -227,7 +227,6 @@ BEYOND = {
     "scatter_max": extreme("max", np.maximum),
     "scatter_min": extreme("min", np.minimum),
     "sliding_windows": row(windows_by_numpy, windows, sliding_windows),
-    "window_argmax": Entry(real=maxima(), call=window_argmax, reference=argmax_by_numpy,
-        tracked=False, torch=False, jax=False),
+    "window_argmax": Entry(real=maxima(), reference=argmax_by_numpy, tracked=False),
     "window_sum": row(sums_by_numpy, side_by_side, window_sum),
 }  # fmt: skip
