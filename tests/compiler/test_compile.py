@@ -2,7 +2,6 @@
 
 import gc
 import warnings
-from collections import defaultdict
 
 import numpy as np
 import pytest
@@ -125,17 +124,6 @@ def test_methods_are_compiled_for_each_object():
     for unit in (1.0, 1.0, 3.0):
         Scale.unit = unit
         assert [s.units(wg.ones(1)).tolist() for s in (Scale, Half, two)] == [[unit], [0.5], [unit]]
-
-
-def test_items_that_are_made_when_they_are_asked_for():
-    """No guard asks for one: a dict that has lost its items has none after the call."""
-    held = defaultdict(lambda: 2.0, a=1.0)
-    run = wg.compile(lambda x: sum([held[key] for key in held], x))
-    for _ in range(4):
-        assert run(wg.ones(2)).tolist() == [2.0, 2.0]
-    held.clear()
-    assert run(wg.ones(2)).tolist() == [1.0, 1.0]
-    assert not held
 
 
 @pytest.mark.parametrize("check", [None, 0])
