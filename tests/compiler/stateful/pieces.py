@@ -6,6 +6,7 @@ and their values (``@name:``), values of its argument (``a$:``), its body, lines
 """
 
 import re
+from typing import Any
 
 from tests.compiler.stateful.program import Piece
 
@@ -398,30 +399,23 @@ def _values(text: str) -> tuple[str, ...]:
     return tuple(VALUES.get(text, text).split(" | "))
 
 
+#: The field of a piece that lines with a mark are for.
+FIELDS = {"": "body", ">": "setup", "<": "after", "return": "gives", "train": "trains"}
+
+
 def _piece(name: str, lines: list[str]) -> Piece:
-    parts: dict[str, list[str]] = {}
-    holds = {}
+    found: dict[str, Any] = {"body": "", "holds": {}, "pure": not name.endswith(" !")}
     for line in lines:
         mark, rest = re.fullmatch(
             r"(@\w+:|a\$:|[<>~]|return|train|)(?:(?<=.) )?(.*)", line
         ).groups()  # type: ignore[union-attr]
         if mark[:1] == "@":
-            holds[mark[1:-1]] = _values(rest)
+            found["holds"][mark[1:-1]] = _values(rest)
+        elif mark in ("~", "a$:"):
+            found["changes" if mark == "~" else "argument"] = _values(rest)
         else:
-            parts.setdefault(mark, []).append(rest)
-    text = {mark: "\n".join(rest) for mark, rest in parts.items()}
-    return Piece(
-        name.removesuffix(" !"),
-        text.get("", ""),
-        holds,
-        text.get(">", ""),
-        text.get("<", ""),
-        text.get("return", ""),
-        _values(text["~"]) if "~" in text else (),
-        _values(text["a$:"]) if "a$:" in text else (),
-        text.get("train", ""),
-        not name.endswith(" !"),
-    )
+            found[FIELDS[mark]] = f"{found.get(FIELDS[mark], '')}\n{rest}".lstrip("\n")
+    return Piece(name.removesuffix(" !"), **found)
 
 
 PIECES = [
