@@ -13,7 +13,9 @@ import pytest
 
 import wengert as wg
 
-PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.py"))
+FOLDER = Path(__file__).parent / "programs"
+PROGRAMS = {path.stem: path.read_text() for path in sorted(FOLDER.glob("[!_]*.py"))}
+BEGINNING = (FOLDER / "_beginning.py").read_text()
 #: PyTorch is not to be found, as where it is not installed.
 WITHOUT = """
 import sys
@@ -22,6 +24,14 @@ from wengert.running import run
 found = run(sys.argv[1], sys.argv[2:])
 print(repr([float(x) for x in found["losses"]]))
 """
+
+
+@pytest.fixture
+def path(tmp_path: Path, name: str) -> Path:
+    """A program as a user has it."""
+    path = tmp_path / f"{name}.py"
+    path.write_text(BEGINNING + PROGRAMS[name])
+    return path
 
 
 def losses_of_torch(path: Path) -> list[float]:
@@ -33,7 +43,7 @@ def losses_of_torch(path: Path) -> list[float]:
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_give_pytorchs_numbers(room: Any, path: Path) -> None:
     """The losses of some twenty steps agree to 1e-9, in float64."""
     from wengert.running import run
@@ -54,8 +64,7 @@ def test_programs_give_pytorchs_numbers(room: Any, path: Path) -> None:
 @pytest.mark.oracle
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["mlp", "cnn", "micro_gpt", "actor_critic", "graph_convolution"])
-def test_programs_run_without_pytorch(name: str) -> None:
-    path = next(path for path in PROGRAMS if path.stem == name)
+def test_programs_run_without_pytorch(path: Path) -> None:
     ran = subprocess.run(
         [sys.executable, "-W", "error", "-c", WITHOUT, str(path)],
         capture_output=True,
