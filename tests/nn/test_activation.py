@@ -8,10 +8,6 @@ import wengert as wg
 from tests.walking import refusals, refuse, walk
 from wengert.nn import functional as F
 
-RNG = np.random.default_rng(11)
-X = RNG.normal(size=(2, 4, 3, 2)) * 2
-SPECIAL = np.resize([0.0, -3, 3, 6, 1, -1, 0.5, -0.5, -0.3, 0.7, 0.3, 0.1], X.shape)
-
 
 def test_nothing_becomes_nan_at_infinity_and_nan_stays() -> None:
     ends = np.array([np.inf, -np.inf, np.nan])

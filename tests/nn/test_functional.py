@@ -259,6 +259,7 @@ REDUCED: list[tuple[str, list[np.ndarray], dict[str, Any], float]] = [
     ("cross_entropy", [X, LABELS], {"label_smoothing": 0.25}, 4),
     ("cross_entropy", [X, LABELS], {"weight": W}, W[LABELS].sum()),
     ("cross_entropy", [X, LABELS], {"ignore_index": 2}, 2),
+    ("cross_entropy", [X, LABELS], {"weight": W, "ignore_index": 0}, W[LABELS[1:]].sum()),
     ("cross_entropy", [X, P], {}, 4),
     ("cross_entropy", [X, P], {"weight": W, "label_smoothing": 0.25}, 4),
     ("nll_loss", [X, LABELS], {}, 4),
@@ -349,17 +350,11 @@ def test_one_hot(backend: Any) -> None:
                 F.one_hot(wg.asarray([wrong]), 2)
 
 
-@pytest.mark.oracle
 def test_weights_of_losses_are_buffers() -> None:
-    torch = pytest.importorskip("torch")
     loss = nn.CrossEntropyLoss(wg.asarray(W))
     assert list(loss.state_dict()) == ["weight"]
-    loss.to(wg.float32)
-    assert loss.weight.dtype == wg.float32
-    loss.to(wg.float64)
-    with_pos = nn.BCEWithLogitsLoss(pos_weight=wg.asarray(W))
-    assert list(with_pos.state_dict()) == ["pos_weight"]
-    check_twins(with_pos, torch.nn.BCEWithLogitsLoss(pos_weight=torch.tensor(W)), [X, T], 2)
+    assert loss.to(wg.float32).weight.dtype == wg.float32
+    assert list(nn.BCEWithLogitsLoss(pos_weight=wg.asarray(W)).state_dict()) == ["pos_weight"]
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])

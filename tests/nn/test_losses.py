@@ -16,7 +16,6 @@ from wengert.nn import functional as F
 RNG = np.random.default_rng(23)
 A, B = RNG.normal(size=(2, 4, 3))
 P, Q = RNG.dirichlet(np.ones(3), (2, 4))
-ONES = np.sign(RNG.normal(size=4))
 VARIANCES = RNG.uniform(0.1, 2, (4, 3))
 
 

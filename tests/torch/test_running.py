@@ -1,9 +1,6 @@
 """Programs of PyTorch's users run unchanged, and give PyTorch's numbers."""
 
-import os
 import runpy
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -12,6 +9,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.scripts import python
 
 FOLDER = Path(__file__).parent / "programs"
 PROGRAMS = {path.stem: path.read_text() for path in sorted(FOLDER.glob("[!_]*.py"))}
@@ -65,14 +63,7 @@ def test_programs_give_pytorchs_numbers(room: Any, path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["mlp", "cnn", "micro_gpt", "actor_critic", "graph_convolution"])
 def test_programs_run_without_pytorch(path: Path) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-W", "error", "-c", WITHOUT, str(path)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "WENGERT_BACKEND": "numpy"},
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
+    ran = python("-W", "error", "-c", WITHOUT, path, WENGERT_BACKEND="numpy")
     np.testing.assert_allclose(eval(ran.stdout), losses_of_torch(path), rtol=1e-9, atol=1e-9)
 
 
@@ -135,13 +126,8 @@ def test_libraries_find_the_real_pytorch(backend: str, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     (tmp_path / "script.py").write_text(LIBRARIES)
     (tmp_path / "helper.py").write_text("import torch as t\nname = t.__name__\n")
-    ran = subprocess.run(
-        [sys.executable, "-m", "wengert.torch", str(tmp_path / "script.py"), "--epochs", "3"],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "WENGERT_BACKEND": backend},
-        check=False,
-    )
+    command = ("-m", "wengert.torch", tmp_path / "script.py", "--epochs", "3")
+    ran = python(*command, WENGERT_BACKEND=backend)
     assert ran.stdout == f"array_api_compat.torch torch 15.0 {backend}\n", ran.stderr
     assert not ran.stderr
 
