@@ -31,6 +31,25 @@ class Bare(nn.Module):
         (lambda: nn.Linea, "did you mean 'Linear'?"),
         (lambda: F.nll_loss(wg.ones((2, 3)), wg.ones(2)), "cast with wg.astype(target, wg.int64)"),
         (lambda: F.linear(wg.ones((2, 3)), wg.ones((4, 3)), wg.ones(1)), "a bias of shape (1,)"),
+        (lambda: F.binary_cross_entropy(wg.full(2, 1.5), wg.ones(2)), "of input should be between 0"),
+        (lambda: F.binary_cross_entropy(wg.full(2, -0.5), wg.ones(2)), "; for logits use binary_c"),
+        (lambda: F.one_hot(wg.asarray([0, 1]), 0), "num_classes should be positive, not 0"),
+        (lambda: F.batch_norm(wg.ones(2), None, None), "batch_norm needs an input (N, C, ...)"),
+        (lambda: F.instance_norm(wg.ones((2, 3))), "instance_norm needs an input (N, C, L, ...)"),
+        (
+            lambda: F.gaussian_nll_loss(wg.ones(2), wg.ones(2), wg.ones(2, dtype="complex64")),
+            "gaussian_nll_loss takes a real var beside an array of float32, not one of complex64",
+        ),
+        (lambda: F.pad(wg.ones(2), 1), "pad takes a sequence of integers as pad, not 1"),
+        (lambda: F.normalize(wg.ones(2), dim=1), "axis 1 is out of bounds"),
+        (
+            lambda: nn.MultiheadAttention(4, 2)(
+                *[wg.ones((3, 1, 4))] * 3, attn_mask=wg.ones((2, 2), dtype="bool")
+            ),
+            "attn_mask is of shape (2, 2), and should be of (3, 3) or (2, 3, 3)",
+        ),
+        (lambda: nn.init.calculate_gain("leaky_relu", "a"), "negative_slope a not a valid number"),
+        (lambda: optim.SGD([wg.ones(2, requires_grad=True)], lr=np.ones(2)), "an array of shape (2,)"),
         (lambda: nn.GRU(3, 4)(wg.ones((5, 3), dtype="float64")), "has parameters of float32"),
         (lambda: nn.init.kaiming_normal_(wg.ones((2, 2)), a="0"), "kaiming_normal_ takes a number"),
         (lambda: nn.Sequential(wg.tanh), "tanh is a function"),
