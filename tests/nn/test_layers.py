@@ -1,7 +1,6 @@
 """Layers and losses against PyTorch by one table, losses by formulas, what layers show."""
 
 import itertools
-from typing import Any
 
 import numpy as np
 import pytest
@@ -138,20 +137,6 @@ def test_parameters_and_averages_are_reset() -> None:
         layer.reset_parameters()
         for name, x in layer.state_dict().items():
             np.testing.assert_array_equal(x.numpy(), before[name])
-
-
-@pytest.mark.parametrize("reduction", REDUCTIONS)
-def test_weighted_losses_of_classes_by_their_formula(reduction: str) -> None:
-    weight, kept = WEIGHTS, LABELS != 1
-    w = weight[LABELS] * kept
-    logs = X - np.log(np.sum(np.exp(X), axis=1, keepdims=True))
-    losses = -w * logs[np.arange(4), LABELS]
-    expected = {"none": losses, "sum": losses.sum(), "mean": losses.sum() / w.sum()}[reduction]
-    options: dict[str, Any] = {"ignore_index": 1, "reduction": reduction}
-    with wg.use_backend("numpy"):
-        for function, x in ((F.nll_loss, logs), (F.cross_entropy, X)):
-            found = function(wg.asarray(x), wg.asarray(LABELS), wg.asarray(weight), **options)
-            np.testing.assert_allclose(found.numpy(), expected, rtol=1e-13)
 
 
 def test_what_helps_against_names_is_not_said_of_sizes() -> None:
