@@ -56,9 +56,7 @@ def test_values_and_slopes_along_one_direction() -> None:
         found = total(results)
         if isinstance(found, wg.Tensor) and found.requires_grad:
             found.backward()
-        rates = [
-            np.sum(x.grad.numpy() * along[k]) for k, x in tensors.items() if x.grad is not None
-        ]
+        moving = [(k, x.grad.numpy()) for k, x in tensors.items() if x.grad is not None]
 
         def moved(h: float) -> Any:
             return total(row.run(theirs, {k: x + h * along[k] for k, x in given.items()}))
