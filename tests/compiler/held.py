@@ -76,7 +76,6 @@ def rows(text: str) -> dict[str, tuple[str, list[str]]]:
 
 
 def made_space(lines: str) -> dict[str, Any]:
-    """The variables of a row."""
     space: dict[str, Any] = {"__name__": "program", "__package__": __package__}
     exec(BEFORE + lines, space)
     return space
