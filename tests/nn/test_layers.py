@@ -1,7 +1,6 @@
 """Layers and losses against PyTorch by one table, losses by formulas, what layers show."""
 
 import itertools
-from typing import Any
 
 import numpy as np
 import pytest
@@ -111,20 +110,6 @@ def test_signatures_of_stored_options_are_those_of_the_functions() -> None:
 def test_modules_that_read_the_same_are_written_once() -> None:
     layers = nn.ModuleList([nn.ReLU(), nn.Tanh(), nn.Tanh(), nn.ReLU()])
     assert repr(layers) == "ModuleList(\n  (0): ReLU()\n  (1-2): 2 x Tanh()\n  (3): ReLU()\n)"
-
-
-@pytest.mark.parametrize("reduction", REDUCTIONS)
-def test_weighted_losses_of_classes_by_their_formula(reduction: str) -> None:
-    weight, kept = WEIGHTS, LABELS != 1
-    w = weight[LABELS] * kept
-    logs = X - np.log(np.sum(np.exp(X), axis=1, keepdims=True))
-    losses = -w * logs[np.arange(4), LABELS]
-    expected = {"none": losses, "sum": losses.sum(), "mean": losses.sum() / w.sum()}[reduction]
-    options: dict[str, Any] = {"ignore_index": 1, "reduction": reduction}
-    with wg.use_backend("numpy"):
-        for function, x in ((F.nll_loss, logs), (F.cross_entropy, X)):
-            found = function(wg.asarray(x), wg.asarray(LABELS), wg.asarray(weight), **options)
-            np.testing.assert_allclose(found.numpy(), expected, rtol=1e-13)
 
 
 def test_what_helps_against_names_is_not_said_of_sizes() -> None:
