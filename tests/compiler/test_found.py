@@ -182,8 +182,6 @@ def test_methods_of_objects_without_a_dict_are_refused() -> None:
 
 @dataclass
 class Computed:
-    """A constructor that computes an attribute."""
-
     x: Any
     n: int = field(default=0, init=False)
 
