@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import wengert as wg
 from tests.ops.cases import BOX, DTYPES, Case, Entry, both, elements
 from wengert.ops.beyond.convolution import convolution, convolution_input, convolution_weight
-from wengert.ops.beyond.pooling import window_argmax, window_sum
+from wengert.ops.beyond.pooling import window_sum
 from wengert.ops.beyond.windows import overlap_add, sliding_windows
 from wengert.testing import strategies as ws
 
@@ -26,13 +26,6 @@ def contractions(draw, kind):
         for k, term in zip(kinds, terms, strict=True)
     ]
     return Case(f"{terms[0]},{terms[1]}->{result}", *arrays)
-
-
-def torch_einsum(subscripts, x1, x2):
-    import torch
-
-    dtype = torch.promote_types(x1.dtype, x2.dtype)
-    return torch.einsum(subscripts, x1.to(dtype), x2.to(dtype))
 
 
 @st.composite
@@ -53,15 +46,11 @@ def extreme(name, ufunc):
         ufunc.at(out, rows, value)
         return out
 
-    def pytorch(x, value, rows):
-        rows = (rows % len(x)).reshape(-1, *[1] * (x.ndim - 1)).expand(value.shape)
-        return x.scatter_reduce(0, rows, value, f"a{name}")
-
     return Entry(
         real=extremes(),
         call=lambda x, value, rows: getattr(wg.at(x)[rows], name)(value),
         reference=reference,
-        torch=pytorch,
+        torch=False,
         jax=False,
     )
 
@@ -123,11 +112,6 @@ def sums_by_numpy(x, size, stride):
     return found.sum(axis=tuple(range(x.ndim - len(size), x.ndim)))
 
 
-def torch_sums(x, size, stride):
-    found = torch_windows(x, size, stride, (1,) * len(size))
-    return found.sum(dim=tuple(range(x.ndim - len(size), x.ndim)))
-
-
 @st.composite
 def maxima(draw):
     """Windows of which each has an element that is in no margin."""
@@ -155,26 +139,6 @@ def argmax_by_numpy(x, counts, options):
         found = places.reshape(lengths)[np.ix_(*parts)].reshape(-1)
         out[(..., *at)] = found[part.argmax(axis=-1)]
     return out
-
-
-def torch_overlaps(x, lengths, size, stride, dilation):
-    import torch
-
-    places = windows_by_numpy(np.arange(np.prod(lengths)).reshape(lengths), size, stride, dilation)
-    rows = x.reshape(-1, places.size)
-    out = torch.zeros(len(rows), int(np.prod(lengths)), dtype=x.dtype)
-    index = torch.tensor(places.reshape(-1))
-    return out.index_add(1, index, rows).reshape(*x.shape[: x.ndim - 2 * len(size)], *lengths)
-
-
-def torch_windows(x, size, stride, dilation):
-    import torch
-
-    shape = x.shape[x.ndim - len(size) :]
-    places = windows_by_numpy(np.arange(np.prod(shape)).reshape(shape), size, stride, dilation)
-    taken = x.reshape(-1, int(np.prod(shape)))
-    found = taken[:, torch.tensor(places.reshape(-1))]
-    return found.reshape(*x.shape[: x.ndim - len(size)], *places.shape)
 
 
 @st.composite
@@ -245,84 +209,24 @@ def convolution_weight_by_numpy(x, y, size, how):
     return out.reshape(-1, *out.shape[2:])
 
 
-def torch_padded(x, padding):
-    import torch
-
-    return torch.nn.functional.pad(x, [n for pair in padding[::-1] for n in pair])
-
-
-def torch_convolution(x, weight, bias=None, *, how):
-    import torch
-
-    stride, padding, dilation, groups = how
-    convolve = getattr(torch.nn.functional, f"conv{len(stride)}d")
-    return convolve(torch_padded(x, padding), weight, bias, stride, 0, dilation, groups)
-
-
-def torch_convolution_input(y, weight, lengths, how):
-    import torch
-
-    stride, padding, dilation, groups = how
-    more = [
-        n + a + b - (c - 1) * s - (k - 1) * d - 1
-        for n, (a, b), c, s, k, d in zip(
-            *(lengths, padding, y.shape[2:], stride, weight.shape[2:], dilation), strict=True
-        )
-    ]
-    transpose = getattr(torch.nn.functional, f"conv_transpose{len(stride)}d")
-    # The zeros that no window reads; PyTorch takes fewer than a stride or a dilation has.
-    out = transpose(y, weight, None, stride, 0, 0, groups, dilation)
-    out = torch.nn.functional.pad(out, [n for m in more[::-1] for n in (0, m)])
-    return out[(..., *[slice(a, a + n) for n, (a, _) in zip(lengths, padding, strict=True)])]
-
-
-def torch_convolution_weight(x, y, size, how):
-    import torch
-
-    stride, padding, dilation, groups = how
-    convolve = getattr(torch.nn.functional, f"conv{len(stride)}d")
-    x = torch_padded(x, padding)
-    parts = [
-        # With examples and channels exchanged the cotangent is the kernel, and so is the stride
-        # the dilation.
-        convolve(a.transpose(0, 1), b.transpose(0, 1), None, dilation, 0, stride).transpose(0, 1)
-        for a, b in zip(x.chunk(groups, 1), y.chunk(groups, 1), strict=True)
-    ]
-    return torch.cat(parts)[(..., *[slice(k) for k in size])]
-
-
-def linear_in_each(call, without, **more):
-    """A row for a convolution or one of its derivatives."""
-    return Entry(
-        real=convolutions("real", without),
-        complex=convolutions("complex", without),
-        call=call,
-        jax=False,
-        **more,
-    )
+def row(reference, strategy, call, *options):
+    """A row without an oracle: of what is linear, values by NumPy and differences tell all."""
+    calls = {"call": call, "reference": reference, "torch": False, "jax": False}
+    return both(lambda kind: strategy(kind, *options), **calls)
 
 
 BEYOND = {
-    "convolution": linear_in_each(
-        lambda x, weight, bias=None, *, how: convolution(x, weight, bias, how=how),
-        "",
-        reference=convolution_by_numpy,
-        torch=torch_convolution,
+    "convolution": row(convolution_by_numpy, convolutions,
+        lambda x, weight, bias=None, *, how: convolution(x, weight, bias, how=how)),
+    "convolution_input": row(convolution_input_by_numpy, convolutions, convolution_input, "x"),
+    "convolution_weight": row(
+        convolution_weight_by_numpy, convolutions, convolution_weight, "weight"
     ),
-    "convolution_input": linear_in_each(convolution_input, "x",
-        reference=convolution_input_by_numpy, torch=torch_convolution_input),
-    "convolution_weight": linear_in_each(convolution_weight, "weight",
-        reference=convolution_weight_by_numpy, torch=torch_convolution_weight),
-    "einsum_pair": both(contractions, call=wg.einsum, reference=np.einsum, torch=torch_einsum,
-        jax="einsum"),
-    "overlap_add": both(overlaps, call=overlap_add, reference=overlaps_by_numpy,
-        torch=torch_overlaps, jax=False),
+    "einsum_pair": row(np.einsum, contractions, wg.einsum),
+    "overlap_add": row(overlaps_by_numpy, overlaps, overlap_add),
     "scatter_max": extreme("max", np.maximum),
     "scatter_min": extreme("min", np.minimum),
-    "window_argmax": Entry(real=maxima(), call=window_argmax, reference=argmax_by_numpy,
-        tracked=False, torch=False, jax=False),
-    "window_sum": both(side_by_side, call=window_sum, reference=sums_by_numpy, torch=torch_sums,
-        jax=False),
-    "sliding_windows": both(windows, call=sliding_windows, reference=windows_by_numpy,
-        torch=torch_windows, jax=False),
+    "sliding_windows": row(windows_by_numpy, windows, sliding_windows),
+    "window_argmax": Entry(real=maxima(), reference=argmax_by_numpy, tracked=False),
+    "window_sum": row(sums_by_numpy, side_by_side, window_sum),
 }  # fmt: skip

@@ -1,10 +1,7 @@
 """Rows for the primitives of the standard's extension ``fft``."""
 
-import numpy as np
 from hypothesis import strategies as st
 
-import wengert as wg
-import wengert.ops.fft  # registers the primitives
 from tests.ops.cases import BOX, DTYPES, Case, Entry, elements
 from wengert.testing import strategies as ws
 
@@ -34,10 +31,7 @@ def row(name, real, complex_, to_real=False):
     return Entry(
         real=transforms("real", to_real) if real else None,
         complex=transforms("complex", to_real) if complex_ else None,
-        call=lambda x, **kwargs: getattr(wg.fft, name)(x, **kwargs),
-        reference=getattr(np.fft, name),
         torch=torch_transform(name),
-        jax=f"fft.{name}",
         half=False,  # transforms are single or double
     )
 

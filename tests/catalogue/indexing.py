@@ -119,10 +119,9 @@ MASKS = "the shape that a mask gives is not known before it is computed"
 
 INDEXING = {
     "getitem": both(gets, call=lambda x, key: x[key], reference=lambda x, key: np.asarray(x[key]),
-        torch=False, jax=lambda x, key: x[key]),
-    "setitem": both(sets, call=stored, reference=stored_reference, torch=False, jax=False),
-    "scatter_add": both(scatters, call=scattered, reference=scatter_reference, torch=False,
-        jax=False),
-    "take": both(takes, reference=np.take),
+        jax=lambda x, key: x[key]),
+    "setitem": both(sets, call=stored, reference=stored_reference),
+    "scatter_add": both(scatters, call=scattered, reference=scatter_reference, torch=False),
+    "take": both(takes),
     "take_along_axis": both(takes_along, torch=False),
 }  # fmt: skip

@@ -123,8 +123,6 @@ MANIPULATION = {
         drawn_alone,
         call=lambda x: as_declared(x, wg.zeros_like(x, dtype="bool")),
         reference=lambda x: x,
-        torch=False,
-        jax=False,
     ),
     "flip": both(flips),
     "roll": both(rolls),

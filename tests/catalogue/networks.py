@@ -42,7 +42,8 @@ def weighted(draw):
     alone = draw(st.sets(st.integers(0, x.ndim - 1)))
     shape = tuple(1 if i in alone else n for i, n in enumerate(x.shape))
     weight, bias = (draw(ws.arrays("float64", shape, elements=BOX)) for _ in range(2))
-    return Case(x, weight, bias, axis, draw(st.sampled_from([0.5, 0.1])), draw(st.booleans()))
+    eps = draw(st.sampled_from([0.5, 0.1]))
+    return Case(x, weight, bias, axis=axis, eps=eps, centred=draw(st.booleans()))
 
 
 def standardised(x, weight, bias, axis, eps, centred):
@@ -60,12 +61,18 @@ def classified(draw):
     x = draw(ws.arrays("float64", (rows, classes), elements=BOX))
     target = draw(ws.arrays("int64", (rows,), elements=st.integers(IGNORED, classes - 1)))
     target[0] = 0  # the mean of nothing is nan
-    return Case(x, target, draw(REDUCTIONS), draw(st.sampled_from([0.0, 0.1, 1.0])))
+    smoothing = draw(st.sampled_from([0.0, 0.1, 1.0]))
+    return Case(
+        *(x, target, None),
+        ignore_index=IGNORED,
+        reduction=draw(REDUCTIONS),
+        label_smoothing=smoothing,
+    )
 
 
 @st.composite
 def indices(draw):
-    return Case(draw(ws.arrays("int64", elements=st.integers(0, 3))), 4)
+    return Case(draw(ws.arrays("int64", elements=st.integers(0, 3))), classes=4)
 
 
 @st.composite
@@ -106,71 +113,32 @@ def gru_reference(z, weight, h, bias):
     return tuple(map(np.stack, zip(*found, strict=True)))
 
 
-def cross_entropy(x, target, reduction, smoothing):
-    return PRIMITIVES["softmax_cross_entropy"].bind(
-        x,
-        target,
-        None,
-        ignore_index=IGNORED,
-        reduction=reduction,
-        label_smoothing=smoothing,
-    )
-
-
-def cross_entropy_reference(x, target, reduction, smoothing):
+def cross_entropy(x, target, _, ignore_index, reduction, label_smoothing):
     log_probs = x - np.log(np.sum(np.exp(x), axis=1, keepdims=True))
-    targets = (1 - smoothing) * np.eye(x.shape[1])[target] + smoothing / x.shape[1]
-    losses = -np.sum(log_probs * targets, axis=1) * (target != IGNORED)
+    targets = (1 - label_smoothing) * np.eye(x.shape[1])[target]
+    targets = targets + label_smoothing / x.shape[1]
+    losses = -np.sum(log_probs * targets, axis=1) * (target != ignore_index)
     if reduction == "none":
         return losses
-    return losses.sum() / ((target != IGNORED).sum() if reduction == "mean" else 1)
+    return losses.sum() / ((target != ignore_index).sum() if reduction == "mean" else 1)
 
 
 NETWORKS = {
-    "linear": Entry(
-        real=affine("real"), complex=affine("complex"), call=F.linear,
-        reference=lambda x, weight, bias=0: x @ weight.T + bias,
-        torch="nn.functional.linear", jax=False,
-    ),
-    "gru": Entry(
-        real=sequences(3), call=PRIMITIVES["gru"].bind, reference=gru_reference,
-        torch=False, jax=False,
-    ),
-    "lstm": Entry(
-        real=sequences(4), call=PRIMITIVES["lstm"].bind, reference=lstm_reference,
-        torch=False, jax=False,
-    ),
-    "elu": Entry(
-        real=elus(), call=F.elu, torch="nn.functional.elu", jax="elu",
-        reference=lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(x)),
-    ),
-    "standardised": Entry(
-        real=weighted(), reference=standardised, torch=False, jax=False,
-        call=lambda x, weight, bias, axis, eps, centred: PRIMITIVES["standardised"].bind(
-            x, weight, bias, axis=axis, eps=eps, centred=centred
-        ),
-    ),
-    "logistic_loss": Entry(
-        real=binary(BOX, BOX, scalars=False), call=PRIMITIVES["logistic_loss"].bind,
-        reference=lambda x, y: (1 - y) * x + np.logaddexp(-x, 0), torch=False, jax=False,
-    ),
-    "binary_cross_entropy": Entry(
-        real=binary(PROBABILITY, PROBABILITY, scalars=False),
+    "linear": Entry(real=affine("real"), complex=affine("complex"), call=F.linear,
+        reference=lambda x, weight, bias=0: x @ weight.T + bias, torch="nn.functional.linear"),
+    "gru": Entry(real=sequences(3), reference=gru_reference, torch=False),
+    "lstm": Entry(real=sequences(4), reference=lstm_reference, torch=False),
+    "elu": Entry(real=elus(), torch="nn.functional.elu", jax="elu",
+        reference=lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(x))),
+    "standardised": Entry(real=weighted(), reference=standardised),
+    "logistic_loss": Entry(real=binary(BOX, BOX, scalars=False),
+        reference=lambda x, y: (1 - y) * x + np.logaddexp(-x, 0)),
+    "binary_cross_entropy": Entry(real=binary(PROBABILITY, PROBABILITY, scalars=False),
         call=PRIMITIVES["binary_cross_entropy"].bind,
-        reference=lambda x, y: -y * np.log(x) - (1 - y) * np.log1p(-x), torch=False, jax=False,
-    ),
-    "binary_cross_entropy_slope": Entry(
-        real=binary(PROBABILITY, PROBABILITY, scalars=False),
-        call=PRIMITIVES["binary_cross_entropy_slope"].bind,
-        reference=lambda x, y: (x - y) / (x * (1 - x)), torch=False, jax=False,
-    ),
-    "softmax_cross_entropy": Entry(
-        real=classified(), call=cross_entropy, reference=cross_entropy_reference,
-        torch=False, jax=False,
-    ),
-    "class_mask": Entry(
-        real=indices(), tracked=False, torch=False, jax=False,
-        call=lambda x, classes: PRIMITIVES["class_mask"].bind(x, classes=classes),
-        reference=lambda x, classes: np.eye(classes, dtype=bool)[x],
-    ),
+        reference=lambda x, y: -y * np.log(x) - (1 - y) * np.log1p(-x)),
+    "binary_cross_entropy_slope": Entry(real=binary(PROBABILITY, PROBABILITY, scalars=False),
+        reference=lambda x, y: (x - y) / (x * (1 - x))),
+    "softmax_cross_entropy": Entry(real=classified(), reference=cross_entropy),
+    "class_mask": Entry(real=indices(), tracked=False,
+        reference=lambda x, classes: np.eye(classes, dtype=bool)[x]),
 }  # fmt: skip

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from tests.catalogue.elementwise import NONZERO, OFF_AXES, PLANE, POSITIVE
 from tests.ops.cases import BOX, Case, Constant, Entry, binary, reduction, unary
-from wengert.tape.primitive import PRIMITIVES
 from wengert.testing import strategies as ws
 
 #: Around both borders between erf's rational approximations, too.
@@ -102,22 +101,19 @@ def bells(draw, kind="real"):
 
 SPECIAL = {
     "logistic_bell": Entry(real=bells(), complex=bells("complex"),
-        call=PRIMITIVES["logistic_bell"].bind,
         reference=lambda x, width: (width / (2 * np.cosh(width * x / 2))) ** 2),
-    "erf": Entry(real=unary(WIDE), reference=sc.erf),
-    "erfc": Entry(real=unary(WIDE), reference=sc.erfc),
+    "erf": Entry(real=unary(WIDE)),
+    "erfc": Entry(real=unary(WIDE)),
     "expit": Entry(real=unary(WIDE), complex=unary(PLANE, "complex"),
         reference=lambda x: 1 / (1 + np.exp(-x))),
     "logit": Entry(real=unary(ws.reals(1 / 16, 15 / 16)), complex=unary(OFF_AXES, "complex"),
         reference=lambda x: np.log(x / (1 - x)),
         differs={"torch-complex": "PyTorch has logit for real numbers alone"}),
-    "log_expit": Entry(real=unary(WIDE), reference=sc.log_expit, torch="nn.functional.logsigmoid",
-        jax="log_sigmoid"),
+    "log_expit": Entry(real=unary(WIDE), torch="nn.functional.logsigmoid", jax="log_sigmoid"),
     "softplus": Entry(real=unary(WIDE), reference=lambda x: np.logaddexp(x, 0),
         torch="nn.functional.softplus", jax="softplus"),
-    "xlogy": Entry(real=binary(BOX, POSITIVE), complex=None, reference=sc.xlogy),
-    "mask": Entry(real=masks(), call=lambda x, by: PRIMITIVES["mask"].bind(x, by),
-        reference=lambda x, by: np.where(by != 0, x, 0)),
+    "xlogy": Entry(real=binary(BOX, POSITIVE)),
+    "mask": Entry(real=masks(), reference=lambda x, by: np.where(by != 0, x, 0)),
     "relu": Entry(real=unary(NONZERO), reference=lambda x: kinked(x, 0), torch="nn.functional.relu",
         jax="relu"),
     "leaky_relu": Entry(real=leaky(), reference=kinked, torch="nn.functional.leaky_relu",

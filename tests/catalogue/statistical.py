@@ -3,7 +3,6 @@
 import numpy as np
 from hypothesis import strategies as st
 
-import wengert as wg
 from tests.catalogue.elementwise import pairs
 from tests.ops.cases import BOX, DTYPES, Case, Entry, both, elements, reduction
 from wengert.testing import strategies as ws
@@ -148,15 +147,7 @@ STATISTICAL = {
     "cumulative_sum": both(running),
     # NumPy raises on 0-d arrays, as the standard does.
     "cumulative_prod": both(lambda kind: running(kind, ws.reals(-2, 2, step=0.5))),
-    "linear_recurrence": both(
-        recurrences,
-        call=lambda a, b, axis: wg.tape.primitive.PRIMITIVES["linear_recurrence"].bind(
-            a, b, axis=axis
-        ),
-        reference=recurrence_reference,
-        torch=False,
-        jax=False,
-    ),
+    "linear_recurrence": both(recurrences, reference=recurrence_reference),
     "diff": both(differences),
     "all": Entry(real=truths(), tracked=False),
     "any": Entry(real=truths(), tracked=False),

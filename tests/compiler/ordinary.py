@@ -7,7 +7,7 @@ import numpy as np
 
 import wengert as wg
 
-__all__ = ["alike", "training_step"]
+__all__ = ["alike", "batch", "network", "training_step"]
 
 
 def alike(
@@ -48,6 +48,21 @@ def training_step(optimizer: Any, loss: Callable[..., Any]) -> Callable[..., Any
         return value
 
     return step
+
+
+def network(optimiser: str, *middle: Any, **options: Any) -> tuple[Any, Any, Callable[..., Any]]:
+    """A classifier of five numbers, its optimiser and its training step."""
+    wg.manual_seed(3)
+    layers = middle or (wg.nn.ReLU(),)
+    model = wg.nn.Sequential(wg.nn.Linear(5, 4), *layers, wg.nn.Linear(4, 3))
+    optimizer = getattr(wg.optim, optimiser)(model.parameters(), lr=0.1, **options)
+    loss = lambda x, y: wg.nn.functional.cross_entropy(model(x), y)
+    return model, optimizer, training_step(optimizer, loss)
+
+
+def batch() -> tuple[Any, Any]:
+    """What the network's step takes."""
+    return wg.randn(6, 5), wg.random.randint(0, 3, (6,))
 
 
 def _seen(answer: Any) -> list[Any]:

@@ -57,17 +57,13 @@ def network(xp: Any, layers: Any, x: Any) -> Any:
 
 LAYERS = [Layer(W, np.asarray([0.1, -0.2])), Layer(np.asarray([[1.0, -2.0]]), np.asarray([0.5]))]
 
-#: Real functions that return a scalar.
-SCALAR = {
+#: Real functions, and the arguments. The first two return a scalar.
+REAL = {
     "network": Case(lambda xp, p, x: xp.sum(network(xp, p, x) ** 2), (LAYERS, X)),
     "dict of lists": Case(
         lambda xp, p: xp.sum(p["w"] @ p["b"][0]) * p["b"][1] + xp.sum(p["w"] ** 3),
         ({"w": M, "b": [X, S]},),
     ),
-}
-
-#: Real functions that return arrays or trees of them.
-ARRAYS = {
     "hypot and atan2": Case(lambda xp, x, y: (xp.hypot(x, y), xp.atan2(y, x)), (X, Y)),
     "outer": Case(lambda xp, x: {"outer": x[:, None] * x[None, :], "x": [x, xp.sum(x)]}, (X,)),
     "oscillator": Case(oscillator, (np.asarray([1.0, 0.2]), {"k": S, "c": np.asarray(0.1)})),
@@ -75,13 +71,11 @@ ARRAYS = {
     "gradient": Case(lambda xp, x: transform(xp).grad(lambda y: xp.sum(xp.sin(y) * x**2))(x), (X,)),
     "complex results": Case(lambda xp, x: xp.exp(1j * x) * x, (X,)),
 }
-
-#: Holomorphic functions.
+SCALAR = [*REAL][:2]
 HOLOMORPHIC = {
     "exponential": Case(lambda xp, z: xp.exp(z) * z**2, (Z,)),
     "inverse": Case(lambda xp, z: xp.linalg.inv(z[:, None] * z[None, :] + 2 * xp.eye(2)), (Z,)),
 }
-
 #: Real and complex functions of complex numbers that are not holomorphic.
 COMPLEX = {
     "modulus": Case(lambda xp, z: xp.sum(xp.abs(z) ** 3), (Z,)),
@@ -90,15 +84,8 @@ COMPLEX = {
     "complex and real": Case(lambda xp, z, x: z * x[:2] * 1j + xp.conj(z), (Z, X)),
 }
 
-REAL = SCALAR | ARRAYS
-ALL = {
-    **REAL,
-    **{f"holomorphic {name}": case for name, case in HOLOMORPHIC.items()},
-    **{f"complex {name}": case for name, case in COMPLEX.items()},
-}
 
-
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def jax() -> Iterator[Any]:
     jax = pytest.importorskip("jax")
     before = jax.config.jax_enable_x64
@@ -110,15 +97,6 @@ def jax() -> Iterator[Any]:
 def transform(xp: Any) -> Any:
     """Where a namespace's library has its transforms."""
     return func if xp is wg else pytest.importorskip("jax")
-
-
-def pair(case: Case, jax: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The function for Wengert and for JAX."""
-    return functools.partial(case.function, wg), functools.partial(case.function, jax.numpy)
-
-
-def every(case: Case) -> tuple[int, ...]:
-    return tuple(range(len(case.args)))
 
 
 def compare(found: Any, expected: Any, units: float = 1e-12) -> None:
@@ -148,65 +126,32 @@ def conjugate(tree: Any) -> Any:
     return func.tree_map(lambda x: np.conj(np.asarray(x)), tree)
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_jvp_and_linearize(name: str, jax: Any) -> None:
-    case = ALL[name]
-    ours, theirs = pair(case, jax)
-    tangents = like(case.args, 0)
-    value, tangent = func.jvp(ours, case.args, tangents)
-    their_value, expected = jax.jvp(theirs, case.args, tangents)
-    compare(value, their_value)
-    compare(tangent, expected)
-    value, pushforward = func.linearize(ours, *case.args)
-    compare(value, their_value)
-    compare(pushforward(*tangents), expected)
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_vjp(name: str, jax: Any) -> None:
-    case = ALL[name]
-    ours, theirs = pair(case, jax)
-    value, pullback = func.vjp(ours, *case.args)
-    their_value, their_pullback = jax.vjp(theirs, *case.args)
-    compare(value, their_value)
-    g = like(value, 1)
-    compare(pullback(g), conjugate(their_pullback(conjugate(g))))
-
-
-@pytest.mark.parametrize("name", SCALAR)
-def test_grad_and_hessian(name: str, jax: Any) -> None:
-    case = SCALAR[name]
-    ours, theirs = pair(case, jax)
-    value, gradient = func.value_and_grad(ours, every(case))(*case.args)
-    their_value, expected = jax.value_and_grad(theirs, every(case))(*case.args)
-    compare(value, their_value)
-    compare(gradient, expected)
-    hessian = jax.jacrev(jax.grad(theirs, every(case)), every(case))
-    compare(func.hessian(ours, every(case))(*case.args), hessian(*case.args), 1e-11)
-    tangents = like(case.args, 2)
-    product = func.hvp(ours, case.args, tangents)
-    _, expected = jax.jvp(jax.grad(theirs, every(case)), case.args, tangents)
-    compare(product, expected, 1e-11)
-
-
-@pytest.mark.parametrize("name", REAL)
-def test_jacobians(name: str, jax: Any) -> None:
-    case = REAL[name]
-    ours, theirs = pair(case, jax)
-    expected = jax.jacfwd(theirs, every(case))(*case.args)
-    compare(func.jacfwd(ours, every(case))(*case.args), expected)
-    compare(func.jacrev(ours, every(case))(*case.args), expected)
-    compare(func.jacobian(ours, every(case))(*case.args), expected)
-
-
-@pytest.mark.parametrize("name", HOLOMORPHIC)
-def test_jacobians_of_holomorphic_functions(name: str, jax: Any) -> None:
-    case = HOLOMORPHIC[name]
-    ours, theirs = pair(case, jax)
-    expected = jax.jacfwd(theirs, holomorphic=True)(*case.args)
-    compare(func.jacfwd(ours)(*case.args), expected)
-    compare(func.jacrev(ours)(*case.args), expected)
-    compare(func.jacrev(ours)(*case.args), jax.jacrev(theirs, holomorphic=True)(*case.args))
-    expected = jax.jacfwd(jax.jacfwd(theirs, holomorphic=True), holomorphic=True)(*case.args)
-    compare(func.jacfwd(func.jacfwd(ours))(*case.args), expected, 1e-11)
-    compare(func.hessian(ours)(*case.args), expected, 1e-11)
+@pytest.mark.parametrize("name", [*REAL, *HOLOMORPHIC, *COMPLEX])
+def test_transforms_are_those_of_jax(name: str, jax: Any) -> None:
+    function, args = (REAL | HOLOMORPHIC | COMPLEX)[name]
+    f, g = functools.partial(function, wg), functools.partial(function, jax.numpy)
+    tangents, every = like(args, 0), tuple(range(len(args)))
+    pushed = jax.jvp(g, args, tangents)
+    compare(func.jvp(f, args, tangents), pushed)
+    value, pushforward = func.linearize(f, *args)
+    compare((value, pushforward(*tangents)), pushed)
+    value, pullback = func.vjp(f, *args)
+    expected, their_pullback = jax.vjp(g, *args)
+    compare(value, expected)
+    seed = like(value, 1)
+    compare(pullback(seed), conjugate(their_pullback(conjugate(seed))))
+    if name in COMPLEX:
+        return
+    first = functools.partial(jax.jacfwd, argnums=every, holomorphic=name in HOLOMORPHIC)
+    for jacobian in (func.jacfwd, func.jacrev, func.jacobian)[: 2 + (name in REAL)]:
+        compare(jacobian(f, every)(*args), first(g)(*args))
+    second = first(first(g))(*args)
+    if name in HOLOMORPHIC:
+        compare(func.jacfwd(func.jacfwd(f, every), every)(*args), second, 1e-11)
+    if name in HOLOMORPHIC or name in SCALAR:
+        compare(func.hessian(f, every)(*args), second, 1e-11)
+    if name in SCALAR:
+        slope = jax.grad(g, every)
+        compare(func.value_and_grad(f, every)(*args), (expected, slope(*args)))
+        product = jax.jvp(slope, args, tangents)[1]
+        compare(func.hvp(f, args, tangents), product, 1e-11)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.func.operations import operation
 from tests.inspection.test_differentiable import leaf, number
 from wengert.func.forward import jvp
 from wengert.tape.observers import observing
@@ -187,15 +188,13 @@ def test_what_is_right_within_a_function_of_numpys_is_no_break() -> None:
 
 
 def test_a_result_that_a_function_declares_without_derivative_is_no_break() -> None:
-    class Sign(wg.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Tensor) -> Tensor:
-            sign = wg.sign(x)
-            ctx.mark_non_differentiable(sign)
-            return sign
+    def sign(ctx: Any, x: Tensor) -> Tensor:
+        found = wg.sign(x)
+        ctx.mark_non_differentiable(found)
+        return found
 
     with graph_breaks() as breaks:
-        Sign.apply(leaf(1.0, 2.0))
+        operation(sign)(leaf(1.0, 2.0))
     assert not breaks
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.func.operations import operation
 from tests.scripts import ROOT, python
 from wengert.func.checkpoint import checkpoint
 from wengert.tape.primitive import PRIMITIVES
@@ -201,32 +202,19 @@ def test_complex_inputs() -> None:
 
 
 def test_inside_a_function_nothing_is_recorded_on_purpose() -> None:
-    class Straight(wg.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Tensor) -> Tensor:
-            return wg.floor(x) + float(wg.sum(x)) * 0
-
-        @staticmethod
-        def backward(ctx: Any, g: Tensor) -> Tensor:
-            return g
-
-    assert len(assert_differentiable(lambda x: wg.sum(Straight.apply(x)), leaf(1.5))) == 0
+    straight = operation(lambda ctx, x: wg.floor(x) + float(wg.sum(x)) * 0, lambda ctx, g: g)
+    assert len(assert_differentiable(lambda x: wg.sum(straight(x)), leaf(1.5))) == 0
 
 
 def test_a_gradient_has_to_arrive() -> None:
-    class Scaled(wg.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Tensor, scale: Tensor) -> Tensor:
-            ctx.save_for_backward(scale)
-            return x * scale
+    def forward(ctx: Any, x: Tensor, scale: Tensor) -> Tensor:
+        ctx.save_for_backward(scale)
+        return x * scale
 
-        @staticmethod
-        def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
-            (scale,) = ctx.saved_tensors
-            return g * scale, None
+    scaled = operation(forward, lambda ctx, g: (g * ctx.saved_tensors[0], None))
 
     def f(x: Tensor, scale: Tensor) -> Tensor:
-        return Scaled.apply(x, scale)
+        return scaled(x, scale)
 
     x, scale = leaf(1.5), leaf(2.0)
     text = str(failure(f, x, scale))
@@ -240,12 +228,7 @@ def test_a_gradient_has_to_arrive() -> None:
 
 
 def test_a_derivative_that_fails() -> None:
-    class Forward(wg.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Tensor) -> Tensor:
-            return x * 2
-
-    error = failure(lambda x: Forward.apply(x), leaf(1.0))
+    error = failure(operation(lambda ctx, x: x * 2), leaf(1.0))
     assert "its derivative fails: NotImplementedError" in str(error)
     assert isinstance(error.__cause__, NotImplementedError)
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.func.operations import operation
 from tests.scripts import load
 from wengert.inspection.drawing import SIGNS, draw, to_dot
 from wengert.tape.observers import observing
@@ -350,15 +351,10 @@ def test_notebooks_show_a_picture() -> None:
 
 
 def test_a_path_that_a_rule_of_ones_own_cuts() -> None:
-    class First(wg.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Tensor, y: Tensor) -> Tensor:
-            return wg.tensor(x.detach().numpy() + y.detach().numpy())
-
-        @staticmethod
-        def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
-            return g, None
-
+    first = operation(
+        lambda ctx, x, y: wg.tensor(x.detach().numpy() + y.detach().numpy()),
+        lambda ctx, g: (g, None),
+    )
     x, y = wg.tensor(3.0, requires_grad=True), wg.tensor(2.0, requires_grad=True)
-    edges = drawn(First.apply(x * 2, y * 5), gradients=True).edges
+    edges = drawn(first(x * 2, y * 5), gradients=True).edges
     assert sorted(label or "" for *_, label in edges) == ["", "", "1", "2"]

@@ -9,141 +9,71 @@ import pytest
 import wengert as wg
 import wengert.ops.set
 from tests.catalogue.table import TABLE, TRACKED
-from tests.ops.cases import SCALE, apply, check_examples, function, inexact_results, leaves
-from wengert.backends import backend_of, dtype_of, get_backend
-from wengert.interpreters.duals import Dual, DualExit, declaration, make_dual, push, running
-from wengert.interpreters.levels import leave
-from wengert.interpreters.lifted import new_level
-from wengert.tape.grad_mode import record_always
-from wengert.tape.node import tick
+from tests.ops.cases import SCALE, apply, check_examples, function, inexact_results, leaves, tensor
+from wengert.backends import get_backend
+from wengert.interpreters.duals import Dual, declaration, push
 from wengert.tape.primitive import NOT_IMPLEMENTED, PRIMITIVES, UNDEFINED, ZERO, Primitive
-from wengert.tape.tensor import Tensor, untracked
-from wengert.testing.differences import to_reals
+from wengert.tape.tensor import Tensor
+from wengert.testing.problem import values
 
 EXAMPLES = {"numpy": 8, "torch": 3, "cupy": 3}
 
 
-def normal(random: np.random.Generator, x: Any) -> Any:
-    """A random raw array of the backend, shape and dtype of another."""
-    array = random.standard_normal(x.shape)
-    if dtype_of(x.dtype).complex:
-        array = array + 1j * random.standard_normal(x.shape)
-    backend = backend_of(x)
-    return backend.from_numpy(np.asarray(array), backend.device(x))
+def directions(case: Any, seed: int) -> tuple[Tensor, ...]:
+    """A random tangent for each input of a call."""
+    random = np.random.default_rng(seed)
+    drawn = [random.standard_normal(x.shape) for x in case.inexact()]
+    return tuple(
+        tensor(d + 1j * random.standard_normal(x.shape) if x.dtype.kind == "c" else np.asarray(d))
+        for d, x in zip(drawn, case.inexact(), strict=True)
+    )
 
 
-def numbers(array: Any) -> np.ndarray:
-    return to_reals(backend_of(array).to_numpy(backend_of(array).array(array)))
+def inner(xs: Any, ys: Any) -> Any:
+    """A real number of two lists of Tensors, and the sum of what was added up for it."""
+    parts = [wg.real(wg.sum(wg.conj(x) * y)) for x, y in zip(xs, ys, strict=True)]
+    sizes = [np.sum(abs(values(x)) * abs(values(y))) for x, y in zip(xs, ys, strict=True)]
+    return sum(part.item() for part in parts), sum(map(float, sizes))
 
 
-def interpret(name: str, kind: str, backend: Any, check: Any, share: float) -> None:
-    """Walk the table through an interpreter of arrays with arrays inside, one for all."""
+@pytest.mark.parametrize(("name", "kind"), TRACKED)
+def test_modes_nest(name, kind, backend):
+    """Reverse over forward is forward over reverse, since the second derivative is symmetric.
+
+    And forward over forward is its product with two directions.
+    """
     entry = TABLE[name]
     if backend.name not in EXAMPLES and SCALE <= 1:
         pytest.skip("rules and kernels are tested on it alone; the wide profile runs it")
     if backend.name in entry.not_on:
         pytest.skip(entry.not_on[backend.name])
-    check_examples(EXAMPLES.get(backend.name, 1) * share, check, getattr(entry, kind))
-
-
-def close(a: Any, b: Any) -> None:
-    scale = max(1.0, float(np.max(np.abs(b), initial=0.0)))
-    np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11 * scale)
-
-
-def pushed(call: Any, primals: Any, tangents: Any) -> list[tuple[Tensor, Tensor]]:
-    """Primal values and tangents of what a call returns: forward mode without its front door."""
-    start, level = tick(), new_level()
-    inputs = [make_dual(x, t, level) for x, t in zip(primals, tangents, strict=True)]
-    with running(level), record_always():
-        results = call(inputs)
-    pairs = leave(results, DualExit(level, start, True, True))
-    return [(y, wg.zeros_like(y) if t is None else t) for y, t in pairs]
-
-
-def directions(random: np.random.Generator, primals: Any) -> list[Tensor]:
-    return [untracked(normal(random, x._array)) for x in primals]
-
-
-def made(name: str, case: Any) -> Any:
-    """The row's function, of the differentiable arguments alone; its differentiable results."""
-    call = function(name, TABLE[name])
-    return lambda inputs: inexact_results(apply(call, case, inputs))
-
-
-@pytest.mark.parametrize(("name", "kind"), TRACKED)
-def test_forward_and_reverse_nest(name, kind, backend):
-    """Reverse over forward is forward over reverse, for the second derivative is symmetric."""
 
     def check(case):
-        primals = leaves(case)
-        call = made(name, case)
-        random = np.random.default_rng(0)
-        tangents = [t.requires_grad_() for t in directions(random, primals)]
-        pairs = pushed(call, primals, tangents)
-        if not pairs or not any(t.requires_grad for _, t in pairs):
+        def total(*inputs):
+            outs = inexact_results(apply(function(name, entry), case, inputs))
+            # Weights of size 1, and of another phase for each element.
+            weights = [wg.asarray(np.exp(1j * np.arange(y.size))).reshape(y.shape) for y in outs]
+            return sum(wg.sum(wg.real(y * w)) for y, w in zip(outs, weights, strict=True))
+
+        primals, first, second = leaves(case), directions(case, 0), directions(case, 1)
+        if not primals or not total(*primals).requires_grad:
             return
-        g = directions(random, [y for y, _ in pairs])
-        outer = [(t, seed) for (_, t), seed in zip(pairs, g, strict=True) if t.requires_grad]
-        found = wg.autograd.grad(
-            [t for t, _ in outer],
-            [*primals, *tangents],
-            [seed for _, seed in outer],
-            materialize_grads=True,
-        )
+        primals, every = tuple(x.detach() for x in primals), tuple(range(len(primals)))
 
-        def gradients(inputs):
-            own = [untracked(x._array).requires_grad_() for x in inputs]
-            results = [(y, seed) for y, seed in zip(call(own), g, strict=True) if y.requires_grad]
-            return wg.autograd.grad(
-                [y for y, _ in results],
-                own,
-                [seed for _, seed in results],
-                create_graph=True,  # a sweep that is not recorded gives constants
-                materialize_grads=True,
-            )
+        def along(*both):
+            inputs, tangents = both[: len(primals)], both[len(primals) :]
+            return wg.jvp(total, inputs, tangents)[1]
 
-        expected = pushed(gradients, [x.detach() for x in primals], [t.detach() for t in tangents])
-        by_x, by_t = [t for _, t in expected], [y for y, _ in expected]
-        for a, b in zip(found, [*by_x, *by_t], strict=True):
-            close(numbers(a._array), numbers(b._array))
+        gradient, pushed = wg.jvp(wg.grad(total, every), primals, first)
+        found = wg.grad(along, range(2 * len(primals)))(*primals, *first)
+        for ours, theirs in zip(found, [*pushed, *gradient], strict=True):
+            scale = max(1.0, float(np.max(abs(values(theirs)), initial=0.0)))
+            np.testing.assert_allclose(values(ours), values(theirs), 1e-9, 1e-11 * scale)
+        twice = wg.jvp(lambda *inputs: along(*inputs, *first), primals, second)[1].item()
+        expected, size = inner(pushed, second)
+        assert abs(twice - expected) <= 1e-9 * (1 + size)
 
-    interpret(name, kind, backend, check, 0.5)
-
-
-@pytest.mark.parametrize(("name", "kind"), TRACKED)
-def test_forward_nests_in_forward(name, kind, backend):
-    """The second derivative along two directions, by Duals in Duals and by a sweep over Duals."""
-
-    def check(case):
-        primals = [x.detach() for x in leaves(case)]
-        call = made(name, case)
-        random = np.random.default_rng(0)
-        first, second = directions(random, primals), directions(random, primals)
-
-        def slope(inputs):
-            return [t for _, t in pushed(call, inputs, first)]
-
-        found = [t for _, t in pushed(slope, primals, second)]
-        g = directions(random, found)
-
-        def gradients(inputs):
-            own = [untracked(x._array).requires_grad_() for x in inputs]
-            results = [(y, seed) for y, seed in zip(call(own), g, strict=True) if y.requires_grad]
-            if not results:
-                return []
-            outputs, seeds = zip(*results, strict=True)
-            return wg.autograd.grad(outputs, own, seeds, create_graph=True, materialize_grads=True)
-
-        swept = [t for _, t in pushed(gradients, primals, second)]
-        forwards = [(y._array, t._array) for y, t in zip(g, found, strict=True)]
-        backwards = [(x._array, t._array) for x, t in zip(swept, first, strict=False)]
-        pairs = [(numbers(a), numbers(b)) for a, b in forwards + backwards]
-        products = [float(a @ b) for a, b in pairs]
-        difference = sum(products[: len(forwards)]) - sum(products[len(forwards) :])
-        assert abs(difference) <= 1e-9 * (1 + sum(float(abs(a) @ abs(b)) for a, b in pairs))
-
-    interpret(name, kind, backend, check, 0.4)
+    check_examples(EXAMPLES.get(backend.name, 1) * 0.5, check, getattr(entry, kind))
 
 
 # -- one Tensor with a tangent -------------------------------------------------------------------
@@ -155,8 +85,7 @@ def double(values: Any, **kwargs: Any) -> Tensor:
 
 def jvp(f: Any, x: Any, t: Any) -> tuple[Tensor, Tensor]:
     """Value and tangent of a function of one argument that returns one Tensor."""
-    ((value, tangent),) = pushed(lambda inputs: [f(*inputs)], [double(x)], [double(t)])
-    return value, tangent
+    return wg.jvp(f, (double(x),), (double(t),))
 
 
 def test_values_can_be_looked_at(backend):
@@ -231,9 +160,9 @@ def test_it_prints_where_the_tangent_is_yet_to_come(transform):
 
 def test_each_result_has_its_own_cotangents(backend):
     """Reverse over forward: of y² and y³ along 1, and of both results and tangents."""
-    y = double(2.0, requires_grad=True)
-    values = pushed(lambda inputs: [inputs[0] ** 2, inputs[0] ** 3], [y], [double(1.0)])
-    for (value, tangent), first, second in zip(values, (4, 12), (2, 12), strict=True):
+    y, one = double(2.0, requires_grad=True), double(1.0)
+    found = wg.jvp(lambda y: (y**2, y**3), (y,), (one,))
+    for value, tangent, first, second in zip(*found, (4, 12), (2, 12), strict=True):
         gradients = [wg.autograd.grad(z, y, retain_graph=True)[0].item() for z in (value, tangent)]
         assert gradients == [first, second]
 
@@ -269,25 +198,12 @@ def test_raw_arrays_on_either_side(backend):
 # -- levels --------------------------------------------------------------------------------------
 
 
-def grad(f: Any, x: Any) -> Tensor:
-    """The gradient by the tape, of a function that may be inside anything."""
-    x = x if isinstance(x, Tensor) else double(x)
-    own = x + 0 if x.requires_grad else untracked(x._array).requires_grad_()
-    y = f(own)
-    if not y.requires_grad:
-        return wg.zeros_like(x)
-    (found,) = wg.autograd.grad(y, own, create_graph=True, materialize_grads=True)
-    return found
+def slope(f: Any) -> Any:
+    """The derivative of a function of a number, by forward mode."""
+    return lambda x: wg.jvp(f, (x,), (1.0,))[1]
 
 
-def slope(f: Any, x: Any) -> Tensor:
-    """The derivative by forward mode, of a function that may be inside anything."""
-    x = x if isinstance(x, Tensor) else double(x)
-    ((_, tangent),) = pushed(lambda inputs: [f(*inputs)], [x], [wg.ones_like(x)])
-    return tangent
-
-
-MODES = list(itertools.product([grad, slope], repeat=2))
+MODES = list(itertools.product([wg.grad, slope], repeat=2))
 
 
 @pytest.mark.parametrize(("outer", "inner"), MODES)
@@ -296,13 +212,13 @@ def test_perturbations_are_not_confused(outer, inner):
 
     And another: d/dx (x d/dy (x y²)) = 4 x y.
     """
-    assert outer(lambda x: x * inner(lambda y: x + y, 1.0), 3.0).item() == 1
-    assert outer(lambda x: x * inner(lambda y: x * y**2, 5.0), 3.0).item() == 2 * 2 * 3 * 5
+    assert outer(lambda x: x * inner(lambda y: x + y)(1.0))(3.0) == 1
+    assert outer(lambda x: x * inner(lambda y: x * y**2)(5.0))(3.0) == 2 * 2 * 3 * 5
     # The inner function is constant in its own argument, or in the outer one.
-    assert outer(lambda x: x * inner(lambda y: x, 1.0), 3.0).item() == 0
-    assert outer(lambda x: inner(lambda y: y**2, 1.0), 3.0).item() == 0
+    assert outer(lambda x: x * inner(lambda y: x)(1.0))(3.0) == 0
+    assert outer(lambda x: x * 0 + inner(lambda y: y**2)(1.0))(3.0) == 0
     # The inner derivative is taken at the outer argument: (x · 3 x²)' = 9 x²
-    assert outer(lambda x: x * inner(lambda y: y**3, x), 2.0).item() == 36
+    assert outer(lambda x: x * inner(lambda y: y**3)(x))(2.0) == 36
 
 
 # -- what `push` answers --------------------------------------------------------------------------

@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 from zlib import crc32
 
@@ -16,6 +18,7 @@ from backend_check.calls import FUNCTIONS
 from tests.ops.parameters import row_of
 from wengert.backends import selection
 from wengert.ops import special
+from wengert.tape.primitive import PRIMITIVES
 from wengert.testing import strategies as ws
 
 # Special functions are declared when they are first asked for.
@@ -110,9 +113,9 @@ class Entry:
     real, complex : strategy of Case, or None
         Calls at points where the derivative exists.
     call : callable, optional
-        What users call; ``wg.<name>`` by default.
+        What users call; ``wg.<name>`` by default, or the primitive where that is not public.
     reference : callable, optional
-        The same function of NumPy arrays, from elsewhere; ``np.<name>`` by default.
+        The same function of NumPy arrays, from elsewhere; by default that of NumPy or SciPy.
     torch, jax : callable, False or None
         The oracles' functions of their own arrays. By default that of the standard's name, where
         they have it, or of the dotted name given; False where they have none.
@@ -149,9 +152,17 @@ class Entry:
         return [kind for kind in ("real", "complex") if getattr(self, kind) is not None]
 
 
+def named(name: str, *homes: Any) -> Any:
+    """What has a dotted name in the first module that has it; None if none has."""
+    for home in homes:
+        with suppress(AttributeError):
+            return attrgetter(name)(home)
+    return None
+
+
 def function(name: str, entry: Entry) -> Callable[..., Any]:
     """What users call."""
-    return entry.call or PUBLIC.get(name) or getattr(wg, name)
+    return entry.call or PUBLIC.get(name) or named(name, wg) or PRIMITIVES[name].bind
 
 
 def tensor(array: np.ndarray, requires_grad: bool = False) -> Any:

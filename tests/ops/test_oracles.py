@@ -1,7 +1,6 @@
 """First and second derivatives of every primitive against PyTorch's and JAX's."""
 
-from contextlib import suppress
-from functools import cache, reduce
+from functools import cache
 
 import numpy as np
 import pytest
@@ -9,7 +8,15 @@ from hypothesis import reject
 
 import wengert as wg
 from tests.catalogue.table import TABLE, TRACKED
-from tests.ops.cases import apply, check_examples, function, inexact_results, is_variable, leaves
+from tests.ops.cases import (
+    apply,
+    check_examples,
+    function,
+    inexact_results,
+    is_variable,
+    leaves,
+    named,
+)
 from wengert.testing.problem import values
 
 pytestmark = pytest.mark.oracle
@@ -154,9 +161,7 @@ def oracle(library, name):
         else:
             jax = pytest.importorskip("jax")
             homes = jax.numpy, jax.nn, jax.scipy, jax.scipy.special
-        for home in homes:
-            with suppress(AttributeError):
-                return reduce(getattr, (call or name).split("."), home)
+        return named(call or name, *homes)
     return call or None
 
 

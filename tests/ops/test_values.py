@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.special
 
 import wengert as wg
 from tests.catalogue.table import ROWS, TABLE
@@ -14,6 +15,7 @@ from tests.ops.cases import (
     inexact_results,
     is_variable,
     leaves,
+    named,
     tensor,
 )
 from wengert.testing.conduct import check_precision
@@ -27,7 +29,7 @@ def run(backend, strategy, check):
 
 
 def reference(name, entry):
-    found = entry.reference or getattr(np, name, None)
+    found = entry.reference or named(name, np, scipy.special)
     assert found, f"neither NumPy nor SciPy has {name}: give its row a reference"
     return found
 

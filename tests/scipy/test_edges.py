@@ -182,17 +182,6 @@ def test_distances_and_scattered_data_refuse_what_has_no_derivative() -> None:
         interpolate.griddata(points, x[0], [[0.2, 0.2]], method="cubic")
 
 
-@pytest.mark.parametrize(
-    ("name", "at", "slope"),
-    [
-        *(("cdf", 0.0, 0.5), ("sf", 0.0, -0.5), ("ppf", 0.5, 2.0), ("isf", 0.5, -2.0)),
-        *(("logcdf", 0.0, 1.0), ("logsf", 0.0, -1.0)),
-    ],
-)
-def test_laplace_is_smooth_in_the_middle(name: str, at: float, slope: float) -> None:
-    assert float(wg.grad(getattr(stats.laplace, name))(tensor(at))) == pytest.approx(slope)
-
-
 def test_poisson_has_second_derivatives_at_a_mean_of_one() -> None:
     found = wg.hessian(lambda m: -wg.sum(stats.poisson.logpmf([3, 1], m)))(tensor([1.0, 2.0]))
     np.testing.assert_allclose(found.numpy(), np.diag([3.0, 0.25]))

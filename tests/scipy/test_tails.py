@@ -1,5 +1,8 @@
 """Distributions in their tails and near the ends of supports: slopes, of all orders."""
 
+import math
+from collections.abc import Iterator
+from math import inf, nan
 from typing import Any
 
 import mpmath
@@ -10,9 +13,176 @@ import scipy.stats
 
 import wengert as wg
 from tests.scipy.compare import tensor
-from wengert.scipy import special, stats
+from tests.walking import walk
+from wengert.scipy import special, stats  # noqa: F401 -- rows name it
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
+def _densities(*rows: Any) -> Iterator[Any]:
+    """Of a density, and of its integral, whose derivatives are one order higher."""
+    for law, place, *slopes in rows:
+        yield law.format("pdf"), place, *slopes
+        yield law.format("cdf"), place, None, *slopes
+
+
+def _far(*rows: Any) -> Iterator[Any]:
+    """Of Student's t by the degrees of freedom; by the place they are finite."""
+    for method, place, df, slope in rows:
+        yield f"stats.t.{method}({place}, x)", df, slope
+        yield f"stats.t.{method}(x, {df})", place, ...
+
+
+def _invalid() -> Iterator[Any]:
+    for key in ("pdf", "logpdf", "cdf", "sf", "logcdf", "logsf"):
+        for name, shapes in (("norm", ""), ("gamma", "2.2, "), ("t", "3.3, ")):
+            yield f"stats.{name}.{key}(x, {shapes}0.0, 1.0)", nan, nan
+            yield f"stats.{name}.{key}(0.5, {shapes}0.0, x)", -1.0, nan
+
+
+def _powers() -> Iterator[Any]:
+    """Of Taylor's series, or of a sine: powers of the probability whose derivatives vanish."""
+    for p in (1e-8, 1e-20):
+        slopes = math.pi * p / 2, math.pi / 2, math.pi**2 * p, math.pi**2
+        yield "special.gammaincinv(0.5, x)", p, *slopes
+        yield "stats.gamma.ppf(x, 0.5, 0.3)", p, *slopes
+        yield "stats.chi2.ppf(x, 1.0) / 2", p, *slopes
+        half, cube = math.pi**2 / 2, math.pi**4 / 2
+        slopes = half * p, half, -cube * p, -cube
+        yield "special.betaincinv(0.5, 0.5, x)", p, *slopes
+        yield "-special.betainccinv(0.5, 0.5, x)", p, *slopes
+        yield "stats.beta.ppf(x, 0.5, 0.5, 0.3)", p, *slopes
+        yield "-stats.beta.isf(x, 0.5, 0.5)", p, *slopes
+
+
+#: By relative and absolute tolerance: calls, places, and derivatives from the first order on. None
+#: is not compared, and what is ... is finite.
+SLOPES: dict[tuple[float, float], list[Any]] = {
+    (1e-6, 1e-12): [
+        # one-sided, or of powers
+        ("special.gammainc(2.5, x)", inf, 0.0),
+        ("special.gammaincc(0.5, x)", 0.0, -inf),
+        ("special.gammainc(x, inf)", 2.5, 0.0),
+        ("special.betainc(1.0, 3.0, x)", 0.0, 3.0),
+        ("special.stdtr(2.5, x)", -inf, 0.0),
+        ("special.stdtr(x, inf)", 2.5, 0.0),
+        ("stats.binom.pmf(1.0, 3, x)", 0.0, 3.0),
+        ("stats.binom.pmf(3.0, 3, x)", 1.0, 3.0),
+        ("stats.binom.pmf(2.0, 3, x)", 0.0, None, 6.0),
+        ("stats.bernoulli.pmf(0.0, x)", 1.0, -1.0, 0.0),
+        ("stats.nbinom.pmf(1.0, 3, x)", 1.0, -3.0),
+        ("stats.poisson.pmf(1.0, x)", 0.0, 1.0),
+        ("stats.poisson.logpmf(0.0, x)", 1.0, -1.0),
+        ("stats.beta.logpdf(0.0, 1.0, x)", 2.5, 0.4),
+        ("stats.gamma.logpdf(x, 1.0)", 0.0, -1.0),
+        ("special.jv(0.0, x)", 0.0, 0.0),
+        ("special.hyp2f1(0.5, 1.5, 2.5, x)", 0.0, 0.3),
+        # smooth in the middle
+        ("stats.laplace.cdf(x)", 0.0, 0.5),
+        ("stats.laplace.sf(x)", 0.0, -0.5),
+        ("stats.laplace.ppf(x)", 0.5, 2.0),
+        ("stats.laplace.isf(x)", 0.5, -2.0),
+        ("stats.laplace.logcdf(x)", 0.0, 1.0),
+        ("stats.laplace.logsf(x)", 0.0, -1.0),
+        # incomplete functions that are polynomials
+        ("special.gammainc(1.0, x)", 0.0, 1.0, -1.0, 1.0),
+        ("special.gammaincc(2.0, x)", 0.0, 0.0, -1.0, 2.0),
+        ("special.betainc(1.0, 5.0, x)", 0.0, 5.0, -20.0, 60.0),
+        ("special.betainc(5.0, 1.0, x)", 1.0, 5.0, 20.0, 60.0),
+        ("stats.binom.pmf(2, 5, x)", 1e-9, 2e-8, 20.0, -180.0),
+        ("stats.binom.pmf(2, 40, x)", 1e-12, 1.56e-9, 1560.0, -177840.0, 13160160.0),
+        ("stats.binom.pmf(38, 40, x)", 1.0, 0.0, 1560.0, 177840.0),
+        ("stats.poisson.cdf(1, x)", 0.0, 0.0, -1.0, 2.0),
+        ("stats.nbinom.pmf(0, 3, x)", 1.0, 3.0, 6.0, 6.0),
+        # densities at the ends of supports, from inside
+        *_densities(
+            ("stats.gamma.{}(x, 2.0)", 0.0, 1.0, -2.0),
+            ("stats.gamma.{}(x, 1.5)", 0.0, inf),
+            ("stats.gamma.{}(x, 1.0)", 0.0, -1.0, 1.0),
+            ("stats.expon.{}(x)", 0.0, -1.0, 1.0),
+            ("stats.chi2.{}(x, 4.0)", 0.0, 0.25, -0.25),
+            ("stats.beta.{}(x, 2.0, 2.0)", 0.0, 6.0, -12.0),
+            ("stats.beta.{}(x, 2.0, 2.0)", 1.0, -6.0, -12.0),
+            ("stats.beta.{}(x, 1.0, 3.0)", 0.0, -6.0, 6.0),
+            ("stats.beta.{}(x, 0.5, 0.7)", 0.0, -inf),
+            ("stats.beta.{}(x, 0.5, 0.7)", 1.0, inf),
+            ("stats.lognorm.{}(x, 0.5)", 0.0, 0.0, 0.0),
+        ),
+        # logarithms at ends, whose slopes are limits
+        ("stats.gamma.logpdf(x, 2.0)", 0.0, inf, -inf),
+        ("stats.gamma.logpdf(x, 0.5)", 0.0, -inf, inf),
+        ("stats.gamma.logpdf(x, 1.0)", 0.0, -1.0, 0.0),
+        ("stats.beta.logpdf(x, 2.0, 3.0)", 1.0, -inf, -inf),
+        ("stats.beta.logpdf(x, 2.0, 0.5)", 1.0, inf, inf),
+        ("stats.chi2.logcdf(x, 3.0)", 0.0, inf, -inf),
+        ("stats.lognorm.logpdf(x, 0.5)", 0.0, inf),
+        ("wg.log(stats.gamma.pdf(x, 2.0))", 0.0, inf),
+        ("wg.log(stats.beta.pdf(x, 2.0, 1.5))", 1.0, -inf),
+        ("stats.beta.logpdf(2.0, 2.0, 3.0, 0.0, x)", 2.0, nan),
+        # none: infinite below a shape of one, and above
+        ("stats.gamma.logpdf(0.0, x)", 1.0, nan),
+        ("stats.chi2.logpdf(0.0, x)", 2.0, nan),
+        ("stats.beta.logpdf(0.0, x, 2.0)", 1.0, nan),
+        ("stats.beta.logpdf(1.0, 2.0, x)", 1.0, nan),
+        ("stats.gamma.logpdf(0.0, 2.0, 0.0, x)", 1.0, None, nan),
+        ("stats.gamma.logsf(x, 2.0)", 1000.0, nan),  # SciPy's is minus infinity
+        ("stats.t.logsf(x, 1e5)", 40.0, nan),
+        ("stats.norm.ppf(x)", 1.5, nan),
+        ("stats.binom.pmf(1.0, 3, x)", 1.5, nan),
+        ("stats.poisson.cdf(1.0, x)", -1.0, nan),
+        *_invalid(),
+    ],
+    (1e-8, 1e-12): [  # of shapes that are whole, by differences of 60 digits
+        ("stats.t.sf(10.0, x)", 2.0, None, None, -0.0313358684582819),
+        ("stats.t.logsf(10.0, x)", 2.0, None, None, -0.178413708349822),
+        ("stats.t.ppf(0.8, x)", 2.0, None, None, -0.271385517986679),
+        ("special.stdtr(x, 1.0)", 2.0, None, None, 0.023638629166557),
+        ("special.gammaincinv(x, 0.3)", 1.0, None, None, -0.507408312808574),
+        ("special.betaincinv(x, 2.0, 0.3)", 1.0, None, None, -0.176213756076112),
+    ],
+    (1e-9, 0.0): [*_powers()],
+    (1e-10, 0.0): [  # where the square overflows, by central differences of 60 digits
+        *_far(
+            ("sf", 1e155, 0.01, -4.915201791478909),
+            ("cdf", -1e160, 0.01, -4.521012279927398),
+            ("sf", 1e200, 0.5, -1.4777669909688464e-98),
+            ("cdf", 1e160, 3.0, 0.0),
+            ("cdf", -1e308, 3.0, 0.0),
+            ("pdf", 1e160, 3.0, 0.0),
+            ("logpdf", 1e160, 3.0, -367.1711615541533),
+            ("logpdf", -1e300, 2.5, -689.579919538815),
+            ("pdf", 1e160, inf, 0.0),
+        ),
+    ],
+}
+#: Logarithms of probabilities in tails, by 50 digits, of the nearest float32 numbers.
+TAILS = [
+    ("stats.norm.logcdf(x)", -5000.0, 5000.0002, -0.99999996),
+    ("stats.norm.logsf(x)", 2.0**27, -(2.0**27), -1.0),
+    ("stats.laplace.logsf(x)", 800.0, -1.0, 0.0),
+    ("stats.beta.logcdf(x, 20.0, 2.0)", 2.0**-10, 20479.0467325, -20971520.908719),
+    ("stats.gamma.logsf(x, 5.0)", 600.0, -0.99334448142, -1.1073889e-5),
+]
+
+
+@pytest.mark.parametrize("dtype", [wg.float64, wg.float32])
+def test_slopes_of_all_orders(dtype: wg.DType) -> None:
+    def check(call: str, place: float, slopes: Any, near: Any) -> None:
+        function: Any = eval(f"lambda x: {call}", globals())
+        x = wg.asarray(place, dtype=dtype)
+        pushed = wg.jvp(function, (x,), (wg.ones_like(x),))[1]
+        for order, expected in enumerate(slopes):
+            function = wg.grad(function)
+            for found in (function(x), pushed)[: 2 - (order > 0)]:
+                if expected is ...:
+                    assert np.isfinite(found.item())
+                elif expected is not None:
+                    assert found.item() == pytest.approx(expected, *near, nan_ok=True)
+
+    groups = SLOPES if dtype is wg.float64 else {(1e-6, 1e-12): []}
+    rows = [(*row, near) for near, group in groups.items() for row in group]
+    rows += [(*row, (1e-6, 1e-12)) for row in TAILS]
+    walk([(call, place, slopes, near) for call, place, *slopes, near in rows], check, whole=True)
 
 
 def test_tails_of_distributions() -> None:
@@ -72,41 +242,6 @@ def test_logarithms_of_probabilities_near_one_keep_digits() -> None:
         own, theirs = getattr(stats, name), getattr(scipy.stats, name)
         below = theirs.cdf(x, *shapes)
         assert float(own.logsf(tensor(x), *shapes)) == pytest.approx(-below, rel=1e-9, abs=0.0)
-
-
-_ROOT = np.pi / 2
-
-
-@pytest.mark.parametrize(
-    ("function", "place", "slopes"),
-    [  # powers of the probability whose derivatives vanish: of Taylor's series, or of a sine
-        *(
-            (f, p, (_ROOT * p, _ROOT, np.pi**2 * p, np.pi**2))
-            for p in (1e-8, 1e-20)
-            for f in (
-                lambda p: special.gammaincinv(0.5, p),
-                lambda p: stats.gamma.ppf(p, 0.5, 0.3),
-                lambda p: stats.chi2.ppf(p, 1.0) / 2,
-            )
-        ),
-        *(
-            (f, p, (np.pi * _ROOT * p, np.pi * _ROOT, -(np.pi**3) * _ROOT * p, -(np.pi**3) * _ROOT))
-            for p in (1e-8, 1e-20)
-            for f in (
-                lambda p: special.betaincinv(0.5, 0.5, p),
-                lambda p: -special.betainccinv(0.5, 0.5, p),
-                lambda p: stats.beta.ppf(p, 0.5, 0.5, 0.3),
-                lambda p: -stats.beta.isf(p, 0.5, 0.5),
-            )
-        ),
-    ],
-)
-def test_quantiles_that_are_powers_have_all_orders(
-    function: Any, place: float, slopes: Any
-) -> None:
-    for expected in slopes:
-        function = wg.grad(function)
-        assert float(function(tensor(place))) == pytest.approx(expected, rel=1e-9, abs=0.0)
 
 
 def _slopes(function: Any, given: Any, *orders: Any) -> list[float]:

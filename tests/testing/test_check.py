@@ -10,6 +10,7 @@ from hypothesis import settings
 import wengert as wg
 from tests.ops.cases import examples
 from tests.scripts import python
+from tests.testing.functions import of_array
 from wengert.testing import Argument, WrongGradientError, check, check_gradients
 from wengert.testing.backends import installed_backends
 from wengert.testing.exploration import Drawn
@@ -136,20 +137,6 @@ def test_a_backend_that_is_missing_is_explained_where_it_was_not_named(monkeypat
 # -- other magnitudes ------------------------------------------------------------------------------
 
 
-def with_slope(value, slope):
-    class Made(wg.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return value(x)
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * slope(*ctx.saved_tensors)
-
-    return Made.apply
-
-
 SCALED = {"backends": ["numpy"], "order": 1, "settings": settings(max_examples=100)}
 
 
@@ -178,7 +165,8 @@ def test_mistakes_at_other_magnitudes_are_found():
         ("near", wg.sin, lambda x: wg.cos(x) * wg.where((abs(x) < 1e-3) & (x != 0), 0.5, 1.0)),
     ]:
         try:
-            check_gradients(with_slope(value, slope), ..., **SCALED)
+            wrong = of_array(value, lambda x, g, slope=slope: g * slope(x))
+            check_gradients(wrong, ..., **SCALED)
         except WrongGradientError as error:
             if "drawn:     " in str(error):
                 continue

@@ -7,7 +7,7 @@ import pytest
 
 import wengert as wg
 from tests.scripts import python
-from tests.testing.functions import Square
+from tests.testing.functions import of_array
 from wengert.testing import Argument, Axis, command
 from wengert.testing.checkup import Examination, Line, _batches, _differences
 from wengert.testing.command import main
@@ -222,15 +222,6 @@ def test_the_command_line(project):
     assert "there is no command 'chekc'" in python("-m", "wengert", "chekc", code=2).stderr
 
 
-class Broken(Square):
-    """A right derivative that fails for batches."""
-
-    @staticmethod
-    def backward(ctx, g):
-        float(wg.sum(g))
-        return 2 * g * ctx.saved_tensors[0]
-
-
 def test_what_a_declaration_leaves_out_is_said_to_be_unchecked(tmp_path, monkeypatch):
     (tmp_path / "declared_once.py").write_text(
         "from wengert.testing import check_gradients\n"
@@ -259,7 +250,9 @@ def test_batches_are_checked_at_smooth_points():
     done = _batches(wg.sin, [(x,)] * 9)
     assert (done.status, done.details) == ("ok", "5 calls")
     assert _batches(wg.sqrt, [(x * 0,)]).status == "not checked"
-    assert _batches(Broken.apply, [(x,)]).status == "wrong"
+    # A right derivative that fails for batches.
+    broken = of_array(wg.square, lambda x, g: 2 * g * x + 0 * float(wg.sum(g)))
+    assert _batches(broken, [(x,)]).status == "wrong"
 
 
 @pytest.mark.slow

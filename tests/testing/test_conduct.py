@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from tests.testing.test_gradcheck import BUFFER, complex_, real, slope, square
+from tests.func.operations import operation
+from tests.testing.functions import slope, square
+from tests.testing.test_gradcheck import BUFFER, complex_, real
 from wengert.backends import get_backend
 from wengert.testing import (
     GradcheckError,
@@ -38,20 +40,17 @@ def shares(xp, g, x):
 
 
 def test_an_absent_cotangent_counts_as_zeros():
-    class Wrong(wg.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.set_materialize_grads(False)
-            return x * 2, x * 3
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        return x * 2, x * 3
 
-        @staticmethod
-        def backward(ctx, g, h):
-            return 5 * h if g is None else 2 * g if h is None else 2 * g + 3 * h
+    def backward(ctx, g, h):
+        return 5 * h if g is None else 2 * g if h is None else 2 * g + 3 * h
 
-    x = real(2)
-    assert gradcheck(Wrong.apply, x, fast_mode=True, check_undefined_grad=False)
+    wrong, x = operation(forward, backward), real(2)
+    assert gradcheck(wrong, x, fast_mode=True, check_undefined_grad=False)
     with pytest.raises(GradcheckError, match="not the same without a cotangent of result 0"):
-        gradcheck(Wrong.apply, x, fast_mode=True)
+        gradcheck(wrong, x, fast_mode=True)
 
 
 def test_a_result_that_leaves_single_precision_is_caught():
@@ -108,32 +107,18 @@ def test_not_linear_in_the_tangent(plant):
 
 
 def test_a_rule_that_rounds_to_single_precision():
-    class Rounded(wg.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return 3 * x
-
-        @staticmethod
-        def backward(ctx, g):
-            return wg.astype(wg.astype(3 * g, wg.float32), g.dtype)
-
+    rounded = operation(
+        lambda ctx, x: 3 * x, lambda ctx, g: wg.astype(wg.astype(3 * g, wg.float32), g.dtype)
+    )
     with pytest.raises(GradcheckError, match="cotangent, as by rounding to single precision"):
-        gradcheck(Rounded.apply, real(3))
+        gradcheck(rounded, real(3))
 
 
 def test_an_input_of_no_influence_may_have_none_as_its_gradient():
-    class Left(wg.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, y):
-            return x * 2 + 0 * y
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2, None
-
+    left = operation(lambda ctx, x, y: x * 2 + 0 * y, lambda ctx, g: (g * 2, None))
     x, y = real(3), real(3)
-    assert gradcheck(Left.apply, (x, y), check_grad_dtypes=True)
-    assert gradcheck(lambda x, y: Left.apply(wg.sin(x), wg.exp(wg.sin(y))), (x, y))
+    assert gradcheck(left, (x, y), check_grad_dtypes=True)
+    assert gradcheck(lambda x, y: left(wg.sin(x), wg.exp(wg.sin(y))), (x, y))
 
 
 def test_results_that_differ_between_runs(plant):
@@ -159,16 +144,7 @@ def test_a_graph_that_is_not_freed_and_one_that_is_broken():
 
 def test_gradients_that_differ_between_sweeps_are_found():
     factors = itertools.count(1)
-
-    class Drifting(wg.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 1
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * float(next(factors))
-
+    drifting = operation(lambda ctx, x: x * 1, lambda ctx, g: g * float(next(factors)))
     x = wg.tensor([1.0, 2.0], dtype="float64", requires_grad=True)
     with pytest.raises(GradcheckError, match=r"the gradient of inputs\[0\]"):
-        gradcheck(Drifting.apply, (x,))
+        gradcheck(drifting, (x,))

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import strategies as st
 
 import wengert as wg
-from tests.testing.functions import Square
+from tests.func.operations import operation
+from tests.testing.functions import of_array, square
 from tests.testing.settings import FIRST
 from wengert.testing import Argument, Axis, GradcheckError, check_gradients, strided
 
@@ -19,10 +20,6 @@ def told(function, *arguments, **options):
     with pytest.raises(GradcheckError) as found:
         check_gradients(*arguments, **options)(function)()
     return str(found.value).partition("To see it again")[0]
-
-
-def square(xp, x):
-    return xp.multiply(x, x)
 
 
 def product(xp, x, y):
@@ -57,21 +54,6 @@ def test_where_values_are_to_blame(plant):
     assert "only for large values" in text and "longer than 1" not in text
 
 
-class OwnSlope(wg.autograd.Function):
-    """A user's operation: it has no forward derivative."""
-
-    @staticmethod
-    def forward(ctx, x, wrong):
-        ctx.save_for_backward(x)
-        ctx.wrong = wrong
-        return x * x
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return wg.where(wg.asarray(ctx.wrong(x)), 3 * g * x + 0.7 * g, 2 * g * x), None
-
-
 @pytest.mark.slow
 def test_where_a_function_without_a_forward_derivative_is_wrong():
     for wrong, words in [
@@ -80,7 +62,11 @@ def test_where_a_function_without_a_forward_derivative_is_wrong():
         (lambda x: x.ndim > 1, "only for two axes or more"),
         (lambda x: 1 in x.shape, "only where an axis has length 1"),
     ]:
-        text = told(lambda x, wrong=wrong: OwnSlope.apply(x, wrong), ...)
+
+        def rule(x, g, wrong=wrong):
+            return wg.where(wg.asarray(wrong(x)), 3 * g * x + 0.7 * g, 2 * g * x)
+
+        text = told(of_array(wg.square, rule), ...)
         assert f"where:     {words}" in text
         assert text.count("where:") == 1
 
@@ -89,13 +75,8 @@ def test_of_what_is_not_deterministic_no_place_is_told():
     """The neighbours would be right or wrong by chance."""
     count = itertools.count(1)
 
-    class Fickle(Square):
-        @staticmethod
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            return 2 * g * x * (1 if next(count) % 5 else 2)
-
-    text = told(Fickle.apply, ("n",), order=2)
+    fickle = of_array(wg.square, lambda x, g: 2 * g * x * (1 if next(count) % 5 else 2))
+    text = told(fickle, ("n",), order=2)
     assert "where:" not in text or "not deterministic" not in text
 
 
@@ -178,41 +159,16 @@ def test_where_memory_is_to_blame(plant):
 
 @pytest.mark.slow
 def test_which_order_and_mode_is_to_blame(plant):
-    class Doubled(wg.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x * x
-
-        @staticmethod
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            return 3 * g * x * x.detach()
-
-    text = told(Doubled.apply, ("n",), order=2, forward=False)
+    doubled = of_array(lambda x: x * x * x, lambda x, g: 3 * g * x * x.detach())
+    text = told(doubled, ("n",), order=2, forward=False)
     assert "only in the second derivative: the first is right" in text
     assert "order:     second derivative" in text
 
-    class Tripled(wg.autograd.Function):
-        """Its forward derivative is right, and its gradient is not."""
-
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            ctx.save_for_forward(x)
-            return x * x
-
-        @staticmethod
-        def backward(ctx, g):
-            return 3 * g * ctx.saved_tensors[0]
-
-        @staticmethod
-        def jvp(ctx, t):
-            return 2 * t * ctx.saved_tensors[0]
-
+    # Its forward derivative is right, and its gradient is not.
+    tripled = of_array(wg.square, lambda x, g: 3 * g * x, lambda x, t: 2 * t * x)
     words = "only in reverse mode: forward mode is right"
-    assert words in told(Tripled.apply, ("n",))
-    assert words not in told(Tripled.apply, ("n",), forward=False)  # it is not to be looked at
+    assert words in told(tripled, ("n",))
+    assert words not in told(tripled, ("n",), forward=False)  # it is not to be looked at
     wrong = plant(square, linear="together", x=lambda xp, g, x: xp.multiply(xp.multiply(g, x), 2))
     assert "only in forward mode: reverse mode is right" in told(wrong, ("n",))
 
@@ -228,11 +184,9 @@ def test_a_gradient_that_is_another_when_it_is_recorded(plant):
 
 
 def test_a_library_is_to_blame():
-    class OnNumPy(wg.autograd.Function):
-        forward = staticmethod(lambda ctx, x: x * 1.0)
-        backward = staticmethod(lambda ctx, g: g * (3.0 if g.backend.name == "numpy" else 1.0))
-
-    assert "only on numpy: on array_api_strict it is right" in told(OnNumPy.apply, ("n",))
+    of_library = lambda ctx, g: g * (3.0 if g.backend.name == "numpy" else 1.0)
+    wrong = operation(lambda ctx, x: x * 1.0, of_library)
+    assert "only on numpy: on array_api_strict it is right" in told(wrong, ("n",))
 
 
 # -- shapes and tracebacks -------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from tests.testing.functions import Square
+from tests.testing.functions import of_array, slope, square
 from wengert.backends import get_backend
 from wengert.testing import (
     BadlyScaledError,
@@ -30,15 +30,6 @@ def real(*shape, low=-2.0, high=2.0):
 def complex_(*shape):
     array = np.asarray(RANDOM.uniform(-2, 2, shape) + 1j * RANDOM.uniform(-2, 2, shape))
     return wg.Tensor(get_backend().from_numpy(array), requires_grad=True)
-
-
-def square(xp, x):
-    return xp.multiply(x, x)
-
-
-def slope(xp, g, x):
-    """The rule of a square."""
-    return xp.multiply(xp.multiply(g, x), 2)
 
 
 # -- what is right passes ----------------------------------------------------------------------
@@ -228,18 +219,16 @@ def test_a_wrong_forward_rule_is_caught(plant):
 
 
 def test_a_rule_that_mixes_the_members_of_a_batch_is_caught():
-    class Wrong(Square):
-        @staticmethod
-        def backward(ctx, g):
-            array = g._array
-            if hasattr(array, "inner"):
-                array = type(array)(array.inner[::-1], array.level)
-            return wg.tape.tensor.untracked(array) * (2 * ctx.saved_tensors[0])
+    def backward(x, g):
+        array = g._array
+        if hasattr(array, "inner"):
+            array = type(array)(array.inner[::-1], array.level)
+        return wg.tape.tensor.untracked(array) * (2 * x)
 
-    x = real(2)
-    assert gradcheck(Wrong.apply, x)
+    wrong, x = of_array(wg.square, backward), real(2)
+    assert gradcheck(wrong, x)
     with pytest.raises(GradcheckError, match="batch of cotangents differs"):
-        gradcheck(Wrong.apply, x, check_batched_grad=True)
+        gradcheck(wrong, x, check_batched_grad=True)
 
 
 def test_the_worst_entry_and_both_values_are_named(plant):
@@ -299,8 +288,9 @@ def test_derivatives_below_atol_are_judged_at_their_own_scale(plant, options):
 
 def test_second_derivatives_below_atol_are_judged_at_their_own_scale():
     x = wg.tensor([0.5, 1.5], dtype=wg.float64, requires_grad=True)
+    detached = of_array(lambda x: x**3, lambda x, g: 3 * g * x * x.detach())
     with pytest.raises(WrongGradientError):
-        gradgradcheck(lambda x: 1e-20 * Detached.apply(x), x)
+        gradgradcheck(lambda x: 1e-20 * detached(x), x)
     assert gradgradcheck(lambda x: 1e-20 * x**3, x, check_fwd_over_rev=True)
 
 
@@ -315,20 +305,6 @@ def test_rounding_that_atol_hides_is_not_called_wrong(a, k, s, options):
         x = wg.tensor(point, requires_grad=True)
         assert gradcheck(centred, x, **options)
         assert gradgradcheck(lambda x: s * wg.var(a + k * x), x, fast_mode=options["fast_mode"])
-
-
-class Detached(wg.autograd.Function):
-    """A cube whose second derivative is wrong."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x**3
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return 3 * g * x * x.detach()
 
 
 #: Right derivatives with values that are noise, constant by rounding, or have a kink.

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.testing.functions import square
 from tests.testing.settings import FIRST
 from tests.testing.test_gradcheck import slope_of_sine
 from wengert.testing import (
@@ -14,10 +15,6 @@ from wengert.testing import (
     check_gradients,
     gradcheck,
 )
-
-
-def square(xp, x):
-    return xp.multiply(x, x)
 
 
 def caught(error, function, *arguments, match, **options):
