@@ -38,7 +38,7 @@ extensions = [
     "numpydoc",
     "reference",
 ]
-exclude_patterns = ["_build", "design", "libraries", "measured"]
+exclude_patterns = ["_build", "design", "measured"]
 default_role = "py:obj"
 autodoc_member_order = "groupwise"
 autodoc_typehints = "none"
@@ -68,6 +68,7 @@ html_theme = "furo"
 html_title = f"Wengert {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_extra_path = ["moved"]  # at the addresses of pages that are gone
 html_logo = "_static/logo.svg"
 html_favicon = "_static/favicon.svg"
 html_theme_options = {

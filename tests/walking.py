@@ -64,3 +64,30 @@ def walk(
     if chosen.only and not checked:
         pytest.skip(f"no row of {chosen.only}")
     assert not failed, f"{len(failed)} rows\n" + "\n".join(failed[:40])
+
+
+def refusals(table: str) -> list[tuple[str, ...]]:
+    """The rows of a table of what is refused: a name, a call, its error, and what that says.
+
+    A line has a call, the class of its error, and a pattern of the message, with bars between
+    them. It goes on in lines that begin with blanks.
+    """
+    lines = re.sub(r"\n +", " ", table.strip()).splitlines()
+    return [(line.partition("(")[0], *line.split(" | ", 2)) for line in lines]
+
+
+def refuse(**names: Any) -> Callable[..., None]:
+    """Check that calls raise their errors: of the usual modules, and of these names."""
+    usual = {"wg": wg, "np": np, "nn": wg.nn, "F": wg.nn.functional, "optim": wg.optim}
+
+    def check(_: str, call: str, kind: str, says: str) -> None:
+        space = usual | names
+        try:
+            eval(call, space)
+        except eval(kind, space) as error:
+            told = "\n".join([str(error), *getattr(error, "__notes__", ())])
+            assert re.search(says, told), told
+        else:
+            raise AssertionError(f"{call} is not refused")
+
+    return check

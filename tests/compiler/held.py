@@ -76,7 +76,6 @@ def rows(text: str) -> dict[str, tuple[str, list[str]]]:
 
 
 def made_space(lines: str) -> dict[str, Any]:
-    """The variables of a row."""
     space: dict[str, Any] = {"__name__": "program", "__package__": __package__}
     exec(BEFORE + lines, space)
     return space
@@ -126,6 +125,12 @@ another class
 a class that is made
     | types.new_class('Made', exec_body=lambda space: space.update(k=2.0))() | x * o.k
     | type(o).k = 3.0
+one array as two arguments
+    | [X, X] | wg.sum(o[0]) * o[1] if o[0] is o[1] else o[0] - o[1] | o[1] = -X
+two arguments that become one array
+    | [X, -X] | wg.sum(o[0]) * o[1] if o[0] is o[1] else o[0] - o[1] | o[1] = o[0]
+one raw array as two arguments
+    | [k := np.ones(3), k] | x * wg.asarray(o[0]) * wg.asarray(o[1]) | o[1] = np.arange(3.0)
 a replaced dataclass | [Config()] | x * dataclasses.replace(o[0], k=1.0).k | rescale()
     > @dataclasses.dataclass
     > class Config:
@@ -330,6 +335,9 @@ an attribute that its class did not have
     | type('Local', (Plain,), {})() | x * 2 if hasattr(o, 'scale') else x | type(o).scale = 1
 a key that was not there | {} | x * o.get('a', 3) | o['a'] = 5
 another attribute among all | Plain(a=1.0) | x * sum(vars(o).values()) | o.b = 4.0
+an attribute that goes | Plain(a=1.0, b=4.0) | x * sum(vars(o).values()) | del o.b
+an attribute among all that comes by its dict
+    | Plain(a=1.0) | x * sum(vars(o).values()) | vars(o)['b'] = 4.0
 a slot that was empty | Slotted() | x * getattr(o, 'kk', 3) | o.kk = 5
 a name of a module that was not there
     | ModuleType('settings_of_a_user') | x * getattr(o, 'SCALE', 3) | o.SCALE = 5
@@ -451,6 +459,9 @@ a Tensor in a static field | Made(wg.nn.Parameter(X * 1)) | x * o.k.detach() | a
     > @dataclasses.dataclass
     > class Made:
     >     k: object = dataclasses.field(metadata={"static": True})
+items that are made when they are asked for
+    | collections.defaultdict(lambda: 2.0, a=1.0) | sum([o[key] for key in o], x) | o.clear()
+    > import collections
 what makes items of a dict
     | [d := collections.defaultdict(lambda: SCALE, k=X)] | x * o[0].default_factory() | rescale()
     > import collections

@@ -7,7 +7,7 @@ import numpy as np
 
 import wengert as wg
 
-__all__ = ["alike", "training_step"]
+__all__ = ["alike", "batch", "network", "training_step"]
 
 
 def alike(
@@ -38,7 +38,6 @@ def alike(
 
 
 def training_step(optimizer: Any, loss: Callable[..., Any]) -> Callable[..., Any]:
-    """One step of an optimiser."""
 
     def step(*batch: Any) -> Any:
         optimizer.zero_grad()
@@ -50,8 +49,21 @@ def training_step(optimizer: Any, loss: Callable[..., Any]) -> Callable[..., Any
     return step
 
 
+def network(optimiser: str, *middle: Any, **options: Any) -> tuple[Any, Any, Callable[..., Any]]:
+    """A classifier of five numbers, its optimiser and its training step."""
+    wg.manual_seed(3)
+    layers = middle or (wg.nn.ReLU(),)
+    model = wg.nn.Sequential(wg.nn.Linear(5, 4), *layers, wg.nn.Linear(4, 3))
+    optimizer = getattr(wg.optim, optimiser)(model.parameters(), lr=0.1, **options)
+    loss = lambda x, y: wg.nn.functional.cross_entropy(model(x), y)
+    return model, optimizer, training_step(optimizer, loss)
+
+
+def batch() -> tuple[Any, Any]:
+    return wg.randn(6, 5), wg.random.randint(0, 3, (6,))
+
+
 def _seen(answer: Any) -> list[Any]:
-    """What a user can see of the leaves of an answer."""
     return [_leaf(x) for x in wg.func.tree_leaves(answer)]
 
 

@@ -34,10 +34,30 @@ least rate of a schedule changed
 Adam with new betas
     optimizer = optim.Adam(model.parameters(), lr=0.01)
     after i > 1: optimizer.param_groups[0].update(betas=(0.9 - 0.1 * i, 0.99))
+steps of a parameter counted anew
+    optimizer = optim.Adam(model.parameters(), lr=0.01)
+    after i == 3: optimizer.state[model[0].weight]["step"] = 1
+momentum switched on midway
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    after i == 1: optimizer.param_groups[0].update(momentum=0.9)
+AMSGrad switched on midway
+    optimizer = optim.Adam(model.parameters(), lr=0.1)
+    after i == 1: optimizer.param_groups[0].update(amsgrad=True)
+means switched on midway
+    optimizer = optim.RMSprop(model.parameters(), lr=0.1)
+    after i == 1: optimizer.param_groups[0].update(centered=True)
+momentum of RMSprop switched on midway
+    optimizer = optim.RMSprop(model.parameters(), lr=0.1)
+    after i == 1: optimizer.param_groups[0].update(momentum=0.5)
 two groups
     groups = [{"params": model[0].parameters()}, {"params": model[2].parameters(), "lr": 0.01}]
     optimizer = optim.AdamW(groups, lr=0.1)
     after: optimizer.param_groups[1].update(lr=0.01 * i)
+a rate that two groups share
+    groups = [{"params": model[0].parameters()}, {"params": model[2].parameters()}]
+    optimizer = optim.SGD(groups, lr=0.5)
+    rates = [(0.5, 0.5), (0.5, 0.5), (0.25, 0.25), (0.25, 0.125), (0.5, 0.5), (0.1, 0.5)]
+    after: [group.update(lr=lr) for group, lr in zip(optimizer.param_groups, rates[i])]
 no decay for biases
     decayed = [p for p in model.parameters() if p.ndim > 1]
     others = [p for p in model.parameters() if p.ndim < 2]

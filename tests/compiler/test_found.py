@@ -89,6 +89,15 @@ errors of NumPy | 0.0 | raising(x, o) | put np.errstate around the call
 a hook
     | wg.ones(3, requires_grad=True) | o.register_hook(lambda g: g * 2)
     | registers a hook on a Tensor
+an argument with a graph | wg.ones(3, requires_grad=True) | x.__setitem__(0, o[0]) or x.detach()
+    | x was changed in place and has kept the graph of
+a Tensor with a graph
+    | (wg.ones(3, requires_grad=True), wg.ones(3)) | o[1].__setitem__(0, o[0][0]) or x
+    | .* was changed in place and has kept the graph of
+an argument that becomes a leaf | 1.0 | x.requires_grad_().detach() | requires_grad of x changes
+a leaf that is frozen | wg.ones(3, requires_grad=True) | o.requires_grad_(False) | of o changes
+a gradient with a graph | wg.ones(3, requires_grad=True)
+    | wg.sum(o**3).backward(create_graph=True) | the gradient of o requires grad
 an attribute that it sets | Plain() | with_k(o) and x | sets the attribute o.k
 a dict with access of its own
     | type('Made', (dict,), {'__getitem__': lambda o, k: dict.__getitem__(o, k) * 2})(k=X)
@@ -127,6 +136,7 @@ JSON | 2.0 | x * float(json.dumps(o)) | static_argnames
 )
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", UNSEEN)
 def test_what_can_not_be_seen_into_is_refused(name: str) -> None:
     lines, (make, use, says) = UNSEEN[name]
@@ -172,8 +182,6 @@ def test_methods_of_objects_without_a_dict_are_refused() -> None:
 
 @dataclass
 class Computed:
-    """A constructor that computes an attribute."""
-
     x: Any
     n: int = field(default=0, init=False)
 
@@ -274,58 +282,3 @@ def test_functions_that_were_there_are_returned() -> None:
     run = wg.compile(lambda x: (x, held[0], SimpleNamespace))
     for _ in range(4):
         assert run(X)[1:] == (held[0], SimpleNamespace)
-
-
-@pytest.mark.parametrize("check", [None, 0])
-@pytest.mark.parametrize(
-    ("name", "option"),
-    [
-        ("SGD", {"momentum": 0.9}),
-        ("Adam", {"amsgrad": True}),
-        ("RMSprop", {"centered": True}),
-        ("RMSprop", {"momentum": 0.5}),
-    ],
-)
-def test_an_option_is_switched_on_midway(name: str, option: Any, check: int | None) -> None:
-    """The call in which the optimiser begins to keep more runs as it is."""
-
-    def run(compiled: bool) -> tuple[list[Any], Any]:
-        params = [wg.nn.Parameter(X), wg.nn.Parameter(-X)]
-        optimizer = getattr(wg.optim, name)(params, lr=0.1)
-
-        def step() -> Any:
-            optimizer.zero_grad()
-            wg.sum(params[0] * params[1] + params[0] ** 2).backward()
-            optimizer.step()
-            return [p.detach() + 0 for p in params]
-
-        f, found = wg.compile(step, check=check) if compiled else step, []
-        for i in range(8):
-            if i == 4:
-                optimizer.param_groups[0].update(option)
-            found += f()
-        return found, f
-
-    found, f = run(True)
-    assert all(map(same_bits, found, run(False)[0]))
-    assert f.report.recordings == 2
-    assert "ran as it is, in which an optimizer made its state" in str(f.report)
-
-
-def test_attributes_that_come_by_the_dictionary_are_noticed() -> None:
-    class Terms:
-        def __init__(self) -> None:
-            self.first = 1.0
-
-        def total(self, x: wg.Tensor) -> wg.Tensor:
-            return x * sum(vars(self).values())
-
-    terms = Terms()
-    total = wg.compile(terms.total)
-    assert [total(wg.ones(())).item() for _ in range(2)] == [1.0, 1.0]
-    terms.second = 2.0  # type: ignore[attr-defined]
-    assert total(wg.ones(())).item() == 3.0
-    del terms.second  # type: ignore[attr-defined]
-    assert total(wg.ones(())).item() == 1.0
-    vars(terms)["third"] = 5.0
-    assert total(wg.ones(())).item() == 6.0

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 import wengert as wg
-from wengert.compiler.capture.errors import TraceError
 
 RUNS = "runs as it is, and not compiled"
 
@@ -76,29 +75,10 @@ def test_results_of_what_differentiates_inside_have_no_graph(way: str) -> None:
         loss = f(wg.ones(2))
         assert loss.requires_grad
         assert not loss.is_leaf
-        with pytest.raises(RuntimeError, match="differentiate all of it inside"):
+        with pytest.raises(wg.compiler.CompileError, match="differentiate all of it inside"):
             (loss * wg.sum(v)).backward()
         assert w.grad is not None
         assert w.grad.tolist() == [2.0, 4.0]
-
-
-HELD = [wg.ones(2)]
-CHANGES = {
-    "x[0] = w[0] * 2": "x was changed in place and has kept the graph of",
-    "HELD[0][0] = w[0] * 2": "was changed in place and has kept the graph of",
-    "x.requires_grad = True": "requires_grad of x changes inside",
-    "w.requires_grad = False": "requires_grad of w changes inside",
-    "w.register_hook(lambda g: g * 2)": "registers a hook on a Tensor",
-    "wg.sum(w**3).backward(create_graph=True)": "the gradient of w requires grad",
-}
-
-
-@pytest.mark.parametrize("change", CHANGES)
-def test_graphs_that_would_stay_behind_are_refused_by_name(change):
-    space = {"wg": wg, "HELD": HELD}
-    exec(f"def step(x, w):\n    {change}\n    return wg.sum(x.detach())", space)
-    with pytest.raises(TraceError, match=CHANGES[change]):
-        wg.compile(space["step"])(wg.ones(2), wg.asarray([1.0, 2.0], requires_grad=True))
 
 
 def gradient(held, x):

@@ -12,6 +12,7 @@ import wengert as wg
 from tests.data.test_collation import Pair
 from tests.data.test_datasets import DATASETS, MASKED, ROWS, numbers
 from tests.data.test_samplers import epoch, misspelt
+from tests.walking import refusals, refuse, walk
 from wengert import data
 
 
@@ -253,70 +254,62 @@ def test_streams():
     assert numbers(other) == rest
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: data.DataLoader([1], 0), ValueError, "positive integer, but got 0"),
-        (lambda: data.DataLoader([1], 2.0), ValueError, r"but got 2\.0"),
-        (lambda: data.DataLoader([1], drop_last=1), TypeError, "drop_last"),
-        (lambda: data.DataLoader([1], None, drop_last=True), ValueError, "none is dropped"),
-        (lambda: data.DataLoader([1], num_workers=2), TypeError, "no num_workers.*prefetch=2"),
-        (lambda: data.DataLoader([1], pin_memory=True), TypeError, "takes no pin_memory"),
-        (lambda: data.DataLoader([1], prefetch=-1), ValueError, "prefetch"),
-        (lambda: data.DataLoader([1], shuffle=True, sampler=[0]), ValueError, "with shuffle"),
-        (lambda: data.DataLoader([1], 3, batch_sampler=[[0]]), ValueError, "with batch_size"),
-        (lambda: data.DataLoader(3), TypeError, "int has neither"),
-        (lambda: data.DataLoader([1], shuffle=True, generator=-1), ValueError, "negative"),
-        (lambda: data.DataLoader([1], shuffle=True, generator="a"), TypeError, "default_rng"),
-        (lambda: data.TensorDataset(), ValueError, "one array or more"),
-        (lambda: data.TensorDataset(ROWS, ROWS[:3]), ValueError, r"lengths \[10, 3\]"),
-        (lambda: data.TensorDataset(np.array(1)), ValueError, "one has none"),
-        (lambda: data.TensorDataset([1, 2]), TypeError, "was given list"),
-        (lambda: data.TensorDataset(MASKED), TypeError, "MaskedArray has an arithmetic of its own"),
-        (lambda: [*data.DataLoader(MASKED)], TypeError, "MaskedArray has an arithmetic of its own"),
-        (lambda: data.default_collate([MASKED]), TypeError, "MaskedArray has an arithmetic"),
-        (lambda: data.default_convert([MASKED]), TypeError, "MaskedArray has an arithmetic"),
-        (lambda: data.TensorDataset(np.array(["a"])), TypeError, "array of <U1"),
-        (lambda: data.ConcatDataset([]), ValueError, "empty"),
-        (lambda: data.ConcatDataset([[1]])[1], IndexError, "out of range for 1"),
-        (lambda: data.random_split([1, 2], [1]), ValueError, "sum to 1, and the dataset has 2"),
-        (lambda: data.random_split([1, 2], [0.5, 0.4]), ValueError, "fractions should sum to 1"),
-        (lambda: data.random_split([1], [2, -1]), ValueError, "negative"),
-        (lambda: data.RandomSampler([1], num_samples=0), ValueError, "num_samples"),
-        (lambda: data.RandomSampler([1], "yes"), TypeError, "replacement"),
-        (lambda: [*data.RandomSampler([], num_samples=1)], ValueError, "no samples"),
-        (lambda: data.default_collate([]), ValueError, "no samples"),
-        (lambda: data.default_collate([None]), TypeError, "a sample is of type NoneType"),
-        (lambda: data.default_collate([(1, None)]), TypeError, r"sample\[1\] is of type NoneType"),
-        (lambda: data.default_collate([(1,), (1, 2)]), ValueError, "tuple of 1, and another one"),
-        (lambda: data.default_collate([[1], 2]), ValueError, "another one is a int"),
-        (lambda: data.default_collate([{"a": 1}, {"b": 1}]), ValueError, r"keys \['a'\].*\['b'\]"),
-        (lambda: data.default_collate([1, "a"]), TypeError, "number, and another one a str"),
-        (
-            lambda: data.default_collate([{"x": ROWS}, {"x": ROWS[0]}]),
-            ValueError,
-            r"a sample\['x'\] has the shape \(10, 2\), and another one \(2,\); pass collate_fn",
-        ),
-        (lambda: data.default_collate([ROWS, None]), TypeError, "another one a NoneType"),
-        (lambda: [*data.DataLoader(ROWS, sampler=[3, 10])], IndexError, "from 10 to 10 of 10 sam"),
-        (lambda: [*data.DataLoader(ROWS, sampler=[3, -11])], IndexError, "from -11 to -11 of 10"),
-        (lambda: [*data.DataLoader(ROWS, sampler=[0.5])], TypeError, "an index is of float64"),
-        (lambda: [*data.DataLoader(ROWS, sampler=ROWS[:, 0] > 3)], TypeError, "of a mask"),
-        (lambda: [*data.DataLoader([1, 2], sampler=[True, False])], TypeError, "is of bool"),
-        (lambda: data.Subset([1, 2], [True, False])[0], TypeError, "is of bool"),
-        (lambda: data.Subset([1, 2], np.array([True, False]))[0], TypeError, "is of bool"),
-        (lambda: data.Subset([1, 2], [0.5])[0], TypeError, "is of float"),
-        (
-            lambda: setattr(data.DataLoader([1]), "batch_size", 2),
-            ValueError,
-            "batch_size attribute should not be set after DataLoader is initialized",
-        ),
-    ],
-)
-def test_what_is_refused(call, error, message):
-    with pytest.raises(error, match=message):
-        call()
+#: Calls, their errors, and what these say.
+REFUSED = r"""
+data.DataLoader([1], 0) | ValueError | positive integer, but got 0
+data.DataLoader([1], 2.0) | ValueError | but got 2\.0
+data.DataLoader([1], drop_last=1) | TypeError | drop_last
+data.DataLoader([1], None, drop_last=True) | ValueError | none is dropped
+data.DataLoader([1], num_workers=2) | TypeError | no num_workers.*prefetch=2
+data.DataLoader([1], pin_memory=True) | TypeError | takes no pin_memory
+data.DataLoader([1], prefetch=-1) | ValueError | prefetch
+data.DataLoader([1], shuffle=True, sampler=[0]) | ValueError | with shuffle
+data.DataLoader([1], 3, batch_sampler=[[0]]) | ValueError | with batch_size
+data.DataLoader(3) | TypeError | int has neither
+data.DataLoader([1], shuffle=True, generator=-1) | ValueError | negative
+data.DataLoader([1], shuffle=True, generator="a") | TypeError | default_rng
+data.TensorDataset() | ValueError | one array or more
+data.TensorDataset(ROWS, ROWS[:3]) | ValueError | lengths \[10, 3\]
+data.TensorDataset(np.array(1)) | ValueError | one has none
+data.TensorDataset([1, 2]) | TypeError | was given list
+data.TensorDataset(MASKED) | TypeError | MaskedArray has an arithmetic of its own
+[*data.DataLoader(MASKED)] | TypeError | MaskedArray has an arithmetic of its own
+data.default_collate([MASKED]) | TypeError | MaskedArray has an arithmetic
+data.default_convert([MASKED]) | TypeError | MaskedArray has an arithmetic
+data.TensorDataset(np.array(["a"])) | TypeError | array of <U1
+data.ConcatDataset([]) | ValueError | empty
+data.ConcatDataset([[1]])[1] | IndexError | out of range for 1
+data.random_split([1, 2], [1]) | ValueError | sum to 1, and the dataset has 2
+data.random_split([1, 2], [0.5, 0.4]) | ValueError | fractions should sum to 1
+data.random_split([1], [2, -1]) | ValueError | negative
+data.RandomSampler([1], num_samples=0) | ValueError | num_samples
+data.RandomSampler([1], "yes") | TypeError | replacement
+[*data.RandomSampler([], num_samples=1)] | ValueError | no samples
+data.default_collate([]) | ValueError | no samples
+data.default_collate([None]) | TypeError | a sample is of type NoneType
+data.default_collate([(1, None)]) | TypeError | sample\[1\] is of type NoneType
+data.default_collate([(1,), (1, 2)]) | ValueError | tuple of 1, and another one
+data.default_collate([[1], 2]) | ValueError | another one is a int
+data.default_collate([{"a": 1}, {"b": 1}]) | ValueError | keys \['a'\].*\['b'\]
+data.default_collate([1, "a"]) | TypeError | number, and another one a str
+data.default_collate([{"x": ROWS}, {"x": ROWS[0]}]) | ValueError |
+    a sample\['x'\] has the shape \(10, 2\), and another one \(2,\); pass collate_fn
+data.default_collate([ROWS, None]) | TypeError | another one a NoneType
+[*data.DataLoader(ROWS, sampler=[3, 10])] | IndexError | from 10 to 10 of 10 sam
+[*data.DataLoader(ROWS, sampler=[3, -11])] | IndexError | from -11 to -11 of 10
+[*data.DataLoader(ROWS, sampler=[0.5])] | TypeError | an index is of float64
+[*data.DataLoader(ROWS, sampler=ROWS[:, 0] > 3)] | TypeError | of a mask
+[*data.DataLoader([1, 2], sampler=[True, False])] | TypeError | is of bool
+data.Subset([1, 2], [True, False])[0] | TypeError | is of bool
+data.Subset([1, 2], np.array([True, False]))[0] | TypeError | is of bool
+data.Subset([1, 2], [0.5])[0] | TypeError | is of float
+setattr(data.DataLoader([1]), "batch_size", 2) | ValueError |
+    batch_size attribute should not be set after DataLoader is initialized
+"""
+
+
+def test_what_is_refused() -> None:
+    walk(refusals(REFUSED), refuse(data=data, ROWS=ROWS, MASKED=MASKED), whole=True)
 
 
 def test_progress(monkeypatch, capsys):

@@ -1,7 +1,6 @@
 """HIPS/autograd's names, with its conventions: values by hand, and by differences."""
 
 import importlib
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 import scipy.signal
 
 import wengert as wg
+from tests.scripts import python
 
 X = np.array([0.3, -0.7, 1.2])
 
@@ -309,6 +309,5 @@ print(np.allclose(grad(lambda x: np.sum(np.sin(x)))(x), np.cos(x)), sys.argv[1:]
 
 def test_scripts_run_by_the_module(tmp_path: Path):
     (tmp_path / "script.py").write_text(SCRIPT)
-    command = [sys.executable, "-m", "wengert.hips", str(tmp_path / "script.py"), "--n", "3"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = python("-m", "wengert.hips", tmp_path / "script.py", "--n", "3")
     assert (done.stdout, done.stderr) == ("True ['--n', '3']\n", "")

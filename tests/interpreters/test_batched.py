@@ -7,6 +7,7 @@ import pytest
 
 import wengert as wg
 from tests.catalogue.table import TABLE
+from tests.walking import walk
 from wengert.backends import Backend, backend_of, dtype_of
 from wengert.func.jacobians import identity
 from wengert.interpreters.batched import Batched, members
@@ -180,3 +181,76 @@ def test_detaching_reaches_inside() -> None:
     found = untracked(batch).detach()._array
     assert isinstance(found, Batched)
     assert found.inner is x
+
+
+#: Functions of one batched array, or of two, by the ways in which rules run: with axes moved, for
+#: each member, by composites, by labels, and where one input alone is batched.
+CALLS: list[Any] = [
+    lambda x: wg.cumulative_sum(x, axis=0),
+    lambda x: wg.cumulative_sum(x, axis=-1, include_initial=True),
+    lambda x: wg.sum(x, axis=0, keepdims=True),
+    lambda x: wg.max(x, axis=(0, -1)),
+    lambda x: wg.argsort(x, axis=0, descending=True),
+    lambda x: wg.unstack(x, axis=1)[2],
+    lambda x: wg.unique_counts(x).counts,
+    lambda x: wg.linalg.qr(x).R,
+    lambda x: wg.linalg.svd(x).S,
+    lambda x: wg.linalg.eigh(wg.linalg.matmul(x.mT, x))[0],
+    lambda x: wg.take(x, wg.asarray([1, 1]), axis=-1),
+    lambda x: wg.flip(x, axis=(0, 1)),
+    lambda x, y: wg.linalg.cross(x, y, axis=0),
+    lambda x, y: wg.vecdot(x, y, axis=0),
+    lambda x, y: wg.vecdot(x, y[0]),
+    lambda x, y: wg.vecdot(x[1], y, axis=-1),
+    lambda x, y: wg.einsum("ij,kj->ik", x, y),
+    lambda x, y: wg.tensordot(x, y, axes=((0, 1), (0, 1))),
+    lambda x, y: wg.searchsorted(wg.sort(x[0]), y[1]),
+    lambda x, y: wg.take_along_axis(x, wg.argsort(y, axis=0), axis=0),
+    lambda x, y: wg.where(x > y, x, y[0]),
+    lambda x, y: wg.concat([x, y], axis=-1),
+    lambda x, y: wg.stack([x, y], axis=1),
+]
+
+
+@pytest.mark.parametrize("batched", [(True, False), (False, True), (True, True)], ids=str)
+def test_functions_run_as_for_each_member(batched: tuple[bool, bool]) -> None:
+    random = np.random.default_rng(2)
+    pair = [wg.asarray(random.standard_normal((COUNT, 3, 4))) for _ in range(2)]
+
+    def check(at: int) -> None:
+        call = CALLS[at]
+        count = call.__code__.co_argcount
+        axes = tuple([0 if own else None for own in batched[:count]])
+        if not any(own == 0 for own in axes):
+            return
+        given = [x if own else x[0] for x, own in zip(pair[:count], batched, strict=False)]
+        found = wg.vmap(call, in_axes=axes)(*given)
+        expected = [
+            call(*[x[m] if own else x for x, own in zip(given, batched, strict=False)]).numpy()
+            for m in range(COUNT)
+        ]
+        np.testing.assert_allclose(found.numpy(), expected, rtol=1e-12, atol=1e-12)
+
+    walk([(at,) for at in range(len(CALLS))], check, whole=True)
+
+
+def test_what_a_mapped_function_closes_over_has_the_sum_of_all_members() -> None:
+    w = wg.asarray([1.0, 2.0], dtype="float64", requires_grad=True)
+    x = wg.asarray(np.arange(6.0).reshape(3, 2))
+    out = wg.vmap(lambda x: wg.sum(wg.sin(w * x)))(x)
+    wg.sum(out**2).backward(create_graph=True)
+    y, u = x.numpy(), w.detach().numpy()
+    inner = np.sin(u * y).sum(1, keepdims=True)
+    np.testing.assert_allclose(w.grad.detach().numpy(), (2 * inner * np.cos(u * y) * y).sum(0))
+
+
+def test_members_change_in_place_under_no_grad() -> None:
+    def shifted(x: Tensor) -> Tensor:
+        y = x * 2
+        with wg.no_grad():
+            y += 1
+        return y * x
+
+    x = wg.asarray([1.0, 3.0])
+    np.testing.assert_array_equal(wg.vmap(shifted)(x).numpy(), [3, 21])
+    np.testing.assert_array_equal(wg.vmap(wg.grad(shifted))(x).numpy(), [5, 13])

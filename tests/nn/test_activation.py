@@ -1,18 +1,12 @@
 """Activations by their formulas and against PyTorch, at special points too; dropout of channels."""
 
 import pickle
-from typing import Any
 
 import numpy as np
-import pytest
 
 import wengert as wg
-from wengert import nn
+from tests.walking import refusals, refuse, walk
 from wengert.nn import functional as F
-
-RNG = np.random.default_rng(11)
-X = RNG.normal(size=(2, 4, 3, 2)) * 2
-SPECIAL = np.resize([0.0, -3, 3, 6, 1, -1, 0.5, -0.5, -0.3, 0.7, 0.3, 0.1], X.shape)
 
 
 def test_nothing_becomes_nan_at_infinity_and_nan_stays() -> None:
@@ -36,19 +30,17 @@ def test_digits_of_hardswish_beside_its_end() -> None:
     np.testing.assert_allclose(F.hardswish(wg.asarray(x)).numpy(), exact, rtol=3e-7)
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: F.softmax(wg.ones(2)), "needs dim"),
-        (lambda: F.hardswish(wg.ones(2, dtype="complex64")), "real floating input, not one of"),
-        (lambda: F.elu(wg.ones(2, dtype="complex64")), "real floating input, not one of"),
-        (lambda: nn.Dropout2d(1.5), "between 0 and 1, but got 1.5"),
-    ],
-)
-def test_what_does_not_fit_is_told(call: Any, message: str) -> None:
-    with pytest.raises((ValueError, RuntimeError, TypeError), match=message):
-        call()
+#: Calls, their errors, and what these say.
+REFUSED = r"""
+F.softmax(wg.ones(2)) | ValueError | needs dim
+F.hardswish(wg.ones(2, dtype="complex64")) | TypeError | real floating input, not one of
+F.elu(wg.ones(2, dtype="complex64")) | TypeError | real floating input, not one of
+nn.Dropout2d(1.5) | ValueError | between 0 and 1, but got 1.5
+"""
+
+
+def test_what_does_not_fit_is_told() -> None:
+    walk(refusals(REFUSED), refuse(), whole=True)
 
 
 def test_softplus_is_straight_beyond_its_threshold_and_not_at_it() -> None:

@@ -9,6 +9,7 @@ import pytest
 import wengert as wg
 from tests.nn.twins import check_twins, twin, values
 from tests.ops.spaces import pairs
+from tests.walking import refusals, refuse, walk
 from wengert import nn
 from wengert.backends import Backend
 from wengert.nn import functional as F
@@ -163,42 +164,35 @@ def three(query: Any, key: Any = None, **options: Any) -> Any:
     return nn.MultiheadAttention(4, 2)(query, key, key, **options)
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "says"),
-    [
-        (lambda: ATTEND(ONES((3, 2)), ONES((4, 3)), ONES((4, 2))), RuntimeError, "it needs"),
-        (lambda: ATTEND(ONES((3, 2)), ONES((4, 2)), ONES((3, 2))), RuntimeError, "it needs"),
-        (lambda: ATTEND(ONES(3), ONES(3), ONES(3)), RuntimeError, "it needs"),
-        (
-            lambda: ATTEND(ONES((3, 2)), ONES((4, 2), dtype=wg.float64), ONES((4, 2))),
-            *(RuntimeError, "float32, float64, float32"),
-        ),
-        (
-            lambda: ATTEND(*[ONES((3, 2))] * 3, ONES((3, 3), dtype=wg.bool), is_causal=True),
-            *(RuntimeError, "not both"),
-        ),
-        (lambda: ATTEND(*[ONES((3, 2))] * 3, ONES(3, dtype="int64")), RuntimeError, "of int64"),
-        (lambda: ATTEND(*[ONES((3, 2))] * 3, dropout_p=2.0), ValueError, "between 0 and 1"),
-        (lambda: nn.MultiheadAttention(5, 2), ValueError, "positive multiple"),
-        (lambda: nn.MultiheadAttention(4, 2, dropout=-1), ValueError, "between 0 and 1"),
-        (lambda: three(ONES((3, 5))), RuntimeError, "made for 4 features"),
-        (lambda: three(ONES((3, 2, 4)), ONES((3, 4))), RuntimeError, r"it needs \(L, N, E\)"),
-        (lambda: three(ONES((3, 2, 4)), ONES((3, 1, 4))), RuntimeError, "it needs"),
-        (lambda: three(ONES((3, 4)), is_causal=True), RuntimeError, "give attn_mask"),
-        (lambda: three(ONES((3, 4)), attn_mask=ONES((2, 3))), RuntimeError, r"of \(3, 3\)"),
-        (lambda: three(ONES((3, 4)), key_padding_mask=ONES(4)), RuntimeError, r"of \(1, 3\)"),
-        *(
-            (
-                lambda name=name: nn.MultiheadAttention(4, 2, **{name: 4}),
-                *(TypeError, f"MultiheadAttention takes no {name}, .* keys"),
-            )
-            for name in ("add_bias_kv", "add_zero_attn", "kdim", "vdim")
-        ),
-    ],
-)
-def test_what_does_not_fit(call: Any, error: Any, says: str) -> None:
-    with pytest.raises(error, match=says):
-        call()
+#: Calls, their errors, and what these say.
+REFUSED = r"""
+ATTEND(ONES((3, 2)), ONES((4, 3)), ONES((4, 2))) | RuntimeError | it needs
+ATTEND(ONES((3, 2)), ONES((4, 2)), ONES((3, 2))) | RuntimeError | it needs
+ATTEND(ONES(3), ONES(3), ONES(3)) | RuntimeError | it needs
+ATTEND(ONES((3, 2)), ONES((4, 2), dtype=wg.float64), ONES((4, 2))) | RuntimeError |
+    float32, float64, float32
+ATTEND(*[ONES((3, 2))] * 3, ONES((3, 3), dtype=wg.bool), is_causal=True) | RuntimeError | not both
+ATTEND(*[ONES((3, 2))] * 3, ONES(3, dtype="int64")) | RuntimeError | of int64
+ATTEND(*[ONES((3, 2))] * 3, dropout_p=2.0) | ValueError | between 0 and 1
+nn.MultiheadAttention(5, 2) | ValueError | positive multiple
+nn.MultiheadAttention(4, 2, dropout=-1) | ValueError | between 0 and 1
+three(ONES((3, 5))) | RuntimeError | made for 4 features
+three(ONES((3, 2, 4)), ONES((3, 4))) | RuntimeError | it needs \(L, N, E\)
+three(ONES((3, 2, 4)), ONES((3, 1, 4))) | RuntimeError | it needs
+three(ONES((3, 4)), is_causal=True) | RuntimeError | give attn_mask
+three(ONES((3, 4)), attn_mask=ONES((2, 3))) | RuntimeError | of \(3, 3\)
+three(ONES((3, 4)), key_padding_mask=ONES(4)) | RuntimeError | of \(1, 3\)
+nn.MultiheadAttention(4, 2, add_bias_kv=4) | TypeError |
+    MultiheadAttention takes no add_bias_kv, .* keys
+nn.MultiheadAttention(4, 2, add_zero_attn=4) | TypeError |
+    MultiheadAttention takes no add_zero_attn, .* keys
+nn.MultiheadAttention(4, 2, kdim=4) | TypeError | MultiheadAttention takes no kdim, .* keys
+nn.MultiheadAttention(4, 2, vdim=4) | TypeError | MultiheadAttention takes no vdim, .* keys
+"""
+
+
+def test_what_does_not_fit() -> None:
+    walk(refusals(REFUSED), refuse(ONES=ONES, ATTEND=ATTEND, three=three), whole=True)
 
 
 @pytest.mark.parametrize("bias", [True, False])

@@ -8,6 +8,7 @@ import pytest
 
 import wengert as wg
 from tests.nn.twins import values
+from tests.walking import refusals, refuse, walk
 from wengert import nn
 from wengert.nn import init
 
@@ -109,33 +110,28 @@ def test_truncated_normal_numbers(mean: float, std: float, a: float, b: float, d
     assert kolmogorov(v, lambda x: (below(x) - low) / (high - low)) < 1.95
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: init.uniform_(wg.ones(3), 1, 0), "a=1 is above b=0"),
-        (lambda: init.uniform_(wg.ones(3), math.nan, 0), "a=nan is above"),
-        (lambda: init.xavier_uniform_(wg.ones((3, 3)), -1), "is above b="),
-        (lambda: init.normal_(wg.ones(3), 0, -1), "deviation of 0 or more, and std=-1"),
-        (lambda: init.orthogonal_(wg.ones(3)), "orthogonal_ needs 2 axes or more"),
-        (lambda: init.calculate_gain("sine"), "Unsupported nonlinearity sine"),
-        (lambda: init.calculate_gain("conv4d"), "Unsupported nonlinearity conv4d"),
-        (lambda: init.calculate_gain("leaky_relu", "x"), "not a valid number"),
-        (lambda: init.xavier_normal_(wg.empty(3)), "fewer than 2 dimensions"),
-        (lambda: init.kaiming_normal_(wg.empty(3, 3), mode="sideways"), "Mode sideways"),
-        (lambda: init.uniform_(wg.zeros(3, dtype=wg.int64)), r"not wengert\.int64"),
-        (lambda: init.zeros_(wg.ones(2).requires_grad_() * 2), "in-place"),
-        (lambda: init.trunc_normal_(wg.ones(2), 0, 1, 2, 1), "a below b"),
-        (lambda: init.trunc_normal_(wg.ones(2), 0, 1, 100, 101), "no share in"),
-        (
-            lambda: init.trunc_normal_(wg.ones(2, dtype="complex64")),
-            "has no order",
-        ),
-    ],
-)
-def test_what_does_not_fit_is_told(call: Any, message: str) -> None:
-    with pytest.raises((ValueError, TypeError, RuntimeError), match=message):
-        call()
+#: Calls, their errors, and what these say.
+REFUSED = r"""
+init.uniform_(wg.ones(3), 1, 0) | ValueError | a=1 is above b=0
+init.uniform_(wg.ones(3), math.nan, 0) | ValueError | a=nan is above
+init.xavier_uniform_(wg.ones((3, 3)), -1) | ValueError | is above b=
+init.normal_(wg.ones(3), 0, -1) | ValueError | deviation of 0 or more, and std=-1
+init.orthogonal_(wg.ones(3)) | ValueError | orthogonal_ needs 2 axes or more
+init.calculate_gain("sine") | ValueError | Unsupported nonlinearity sine
+init.calculate_gain("conv4d") | ValueError | Unsupported nonlinearity conv4d
+init.calculate_gain("leaky_relu", "x") | ValueError | not a valid number
+init.xavier_normal_(wg.empty(3)) | ValueError | fewer than 2 dimensions
+init.kaiming_normal_(wg.empty(3, 3), mode="sideways") | ValueError | Mode sideways
+init.uniform_(wg.zeros(3, dtype=wg.int64)) | TypeError | not wengert\.int64
+init.zeros_(wg.ones(2).requires_grad_() * 2) | RuntimeError | in-place
+init.trunc_normal_(wg.ones(2), 0, 1, 2, 1) | ValueError | a below b
+init.trunc_normal_(wg.ones(2), 0, 1, 100, 101) | ValueError | no share in
+init.trunc_normal_(wg.ones(2, dtype="complex64")) | TypeError | has no order
+"""
+
+
+def test_what_does_not_fit_is_told() -> None:
+    walk(refusals(REFUSED), refuse(init=init, math=math), whole=True)
 
 
 def test_constants(backend: Any) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import wengert as wg
 from tests.nn.twins import check_twins
+from tests.walking import refusals, refuse, walk
 from wengert import nn
 from wengert.backends import namespaces
 from wengert.backends.backend import composites
@@ -292,38 +293,32 @@ def test_layers_are_pytorchs(options: dict) -> None:
 AVERAGES = wg.zeros(3, dtype="float32"), wg.ones(3, dtype="float64")
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: nn.LayerNorm(3)(wg.ones((2, 4))), r"expected input with shape \['\*', 3\]"),
-        (lambda: nn.GroupNorm(4, 6), r"num_channels \(6\) must be divisible by num_groups \(4\)"),
-        (lambda: F.group_norm(wg.ones((2, 6)), 4), "divisible by num_groups"),
-        (lambda: nn.GroupNorm(6, 6)(wg.ones((1, 6, 1))), "more than 1 value per group"),
-        (lambda: nn.BatchNorm1d(3)(wg.ones((1, 3))), "more than 1 value per channel"),
-        (lambda: nn.BatchNorm1d(3)(wg.ones((2, 4))), r"\(N, C\) or \(N, C, L\) with C=3"),
-        (lambda: nn.BatchNorm2d(3)(wg.ones((2, 3))), r"BatchNorm2d takes an input \(N, C, H, W\)"),
-        (lambda: nn.InstanceNorm1d(3)(wg.ones((2, 3, 1))), "more than 1 spatial element"),
-        (lambda: nn.InstanceNorm2d(3, track_running_stats=True), "leave track_running_stats out"),
-        (lambda: F.instance_norm(wg.ones((2, 3, 4)), wg.zeros(3)), "positional"),
-        (lambda: F.batch_norm(wg.ones((2, 3)), None, None), "when training=False, and got None"),
-        (lambda: F.batch_norm(wg.ones((2, 3)), wg.ones(2), wg.ones(3)), r"mean of shape \(3,\)"),
-        *(
-            (lambda t=t: F.batch_norm(wg.ones((2, 3)), *AVERAGES, training=t), "var of float64")
-            for t in (False, True)
-        ),
-        (
-            lambda: F.batch_norm(wg.ones((2, 3)), wg.ones(3), np.ones(3, "f"), training=True),
-            "updates its running_var, a Tensor and not a ndarray, in place",
-        ),
-        (lambda: F.layer_norm(wg.ones((2, 3)), 3, wg.ones(2)), r"a weight of shape \(3,\)"),
-        (lambda: nn.LayerNorm(3)(wg.ones((2, 3), dtype=wg.float64)), r"module.to\(wg.float64\)"),
-        (lambda: F.rms_norm(wg.ones((2, 3), dtype=wg.int64), 3), "real floating input, not one"),
-    ],
-)
-def test_what_does_not_fit_is_told(call: Any, message: str) -> None:
-    with pytest.raises((ValueError, RuntimeError, TypeError), match=message):
-        call()
+#: Calls, their errors, and what these say.
+REFUSED = r"""
+nn.LayerNorm(3)(wg.ones((2, 4))) | RuntimeError | expected input with shape \['\*', 3\]
+nn.GroupNorm(4, 6) | ValueError | num_channels \(6\) must be divisible by num_groups \(4\)
+F.group_norm(wg.ones((2, 6)), 4) | RuntimeError | divisible by num_groups
+nn.GroupNorm(6, 6)(wg.ones((1, 6, 1))) | ValueError | more than 1 value per group
+nn.BatchNorm1d(3)(wg.ones((1, 3))) | ValueError | more than 1 value per channel
+nn.BatchNorm1d(3)(wg.ones((2, 4))) | ValueError | \(N, C\) or \(N, C, L\) with C=3
+nn.BatchNorm2d(3)(wg.ones((2, 3))) | ValueError | BatchNorm2d takes an input \(N, C, H, W\)
+nn.InstanceNorm1d(3)(wg.ones((2, 3, 1))) | ValueError | more than 1 spatial element
+nn.InstanceNorm2d(3, track_running_stats=True) | ValueError | leave track_running_stats out
+F.instance_norm(wg.ones((2, 3, 4)), wg.zeros(3)) | TypeError | positional
+F.batch_norm(wg.ones((2, 3)), None, None) | RuntimeError | when training=False, and got None
+F.batch_norm(wg.ones((2, 3)), wg.ones(2), wg.ones(3)) | RuntimeError | mean of shape \(3,\)
+F.batch_norm(wg.ones((2, 3)), wg.ones(3), np.ones(3, "f"), training=True) | TypeError |
+    updates its running_var, a Tensor and not a ndarray, in place
+F.layer_norm(wg.ones((2, 3)), 3, wg.ones(2)) | RuntimeError | a weight of shape \(3,\)
+nn.LayerNorm(3)(wg.ones((2, 3), dtype=wg.float64)) | RuntimeError | module.to\(wg.float64\)
+F.rms_norm(wg.ones((2, 3), dtype=wg.int64), 3) | TypeError | real floating input, not one
+F.batch_norm(wg.ones((2, 3)), *AVERAGES, training=False) | RuntimeError | var of float64
+F.batch_norm(wg.ones((2, 3)), *AVERAGES, training=True) | RuntimeError | var of float64
+"""
+
+
+def test_what_does_not_fit_is_told() -> None:
+    walk(refusals(REFUSED), refuse(AVERAGES=AVERAGES), whole=True)
 
 
 @pytest.mark.parametrize("shape", [(4, 0), (0, 0), (4, 0, 2)])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import wengert as wg
 from tests.nn.test_functional import RNG
 from tests.nn.twins import check_twins, values
+from tests.walking import refusals, refuse, walk
 from wengert import nn
 from wengert.nn import functional as F
 
@@ -176,30 +177,25 @@ def test_errors_name_the_function(name: str) -> None:
         getattr(F, name)(x[0], 1)
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "text"),
-    [
-        (lambda x: F.max_pool2d(x, 9), RuntimeError, "do not fit into"),
-        (lambda x: F.max_pool2d(x, 2, padding=2), RuntimeError, "at most half"),
-        (
-            lambda x: F.max_pool2d(x[:, :, :1], 2, padding=(1, 0), dilation=2),
-            RuntimeError,
-            "but padding alone",
-        ),
-        (lambda x: F.max_pool1d(x[0, :, :1, 0], 2, padding=1, dilation=2), RuntimeError, "alone"),
-        (lambda x: F.max_pool2d(wg.astype(x, wg.complex64), 2), TypeError, "have no order"),
-        (lambda x: F.max_pool2d(x, 2, dilation=0), RuntimeError, "dilation of 1 at least"),
-        (lambda x: F.max_pool2d(x, 2, 2, 0, 1, True), TypeError, "positional"),
-        (lambda x: nn.MaxPool2d(2, 2, 0, 1, True), TypeError, "positional"),
-        (lambda x: F.avg_pool2d(x[0, 0], 2), RuntimeError, r"\(N, C, H, W\) or \(C, H, W\)"),
-        (lambda x: F.avg_pool2d([1], 2), TypeError, "not list"),
-        (lambda x: F.adaptive_avg_pool2d(x, (1, 2, 3)), RuntimeError, "2 of them"),
-        (lambda x: nn.AvgPool1d(1.5)(x[0]), TypeError, "kernel_size"),
-    ],
-)
-def test_what_does_not_fit(call: Any, error: type, text: str) -> None:
-    with pytest.raises(error, match=text):
-        call(wg.ones(1, 2, 6, 6))
+#: Calls, their errors, and what these say.
+REFUSED = r"""
+F.max_pool2d(x, 9) | RuntimeError | do not fit into
+F.max_pool2d(x, 2, padding=2) | RuntimeError | at most half
+F.max_pool2d(x[:, :, :1], 2, padding=(1, 0), dilation=2) | RuntimeError | but padding alone
+F.max_pool1d(x[0, :, :1, 0], 2, padding=1, dilation=2) | RuntimeError | alone
+F.max_pool2d(wg.astype(x, wg.complex64), 2) | TypeError | have no order
+F.max_pool2d(x, 2, dilation=0) | RuntimeError | dilation of 1 at least
+F.max_pool2d(x, 2, 2, 0, 1, True) | TypeError | positional
+nn.MaxPool2d(2, 2, 0, 1, True) | TypeError | positional
+F.avg_pool2d(x[0, 0], 2) | RuntimeError | \(N, C, H, W\) or \(C, H, W\)
+F.avg_pool2d([1], 2) | TypeError | not list
+F.adaptive_avg_pool2d(x, (1, 2, 3)) | RuntimeError | 2 of them
+nn.AvgPool1d(1.5)(x[0]) | TypeError | kernel_size
+"""
+
+
+def test_what_does_not_fit() -> None:
+    walk(refusals(REFUSED), refuse(x=wg.ones(1, 2, 6, 6)), whole=True)
 
 
 MODULES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [

@@ -9,6 +9,7 @@ import pytest
 import wengert as wg
 from tests.nn.twins import check_twins, twin, values
 from tests.ops.spaces import pairs
+from tests.walking import refusals, refuse, walk
 from wengert import nn
 from wengert.tape.primitive import PRIMITIVES
 
@@ -161,34 +162,29 @@ def test_dropout_of_one_layer_does_nothing(name: str) -> None:
     assert [one.filename for one in caught] == [__file__]
 
 
-@pytest.mark.parametrize(
-    ("make", "error", "says"),
-    [
-        (lambda: nn.LSTM(0, 3), ValueError, "input_size is positive"),
-        (lambda: nn.LSTM(2.0, 3), TypeError, "input_size is an integer"),
-        (lambda: nn.LSTM(2, 3, 0), ValueError, "num_layers is positive"),
-        (lambda: nn.LSTM(2, 3, proj_size=2), TypeError, "LSTM takes no proj_size.*LSTMCell"),
-        (lambda: nn.LSTM(2, 3, 1, True, False, 0.0, False, 2), TypeError, "positional argument"),
-        (lambda: nn.LSTM(2, 3, 2, dropout=1.5), ValueError, "between 0 and 1"),
-        (lambda: nn.RNN(2, 3, nonlinearity="gelu"), ValueError, "'tanh' or 'relu'"),
-        (lambda: nn.RNN(2, 3, nonlinearity=nn.functional.relu), ValueError, "'tanh' or 'relu'"),
-        (lambda: nn.LSTM(2, 3)(wg.ones((4, 3))), RuntimeError, r"it needs \(T, N, 2\)"),
-        (lambda: nn.LSTM(2, 3)(wg.ones((0, 4, 2))), RuntimeError, "at least one step"),
-        (lambda: nn.LSTM(2, 3)(wg.ones((4, 2), dtype=wg.float64)), RuntimeError, "module.to"),
-        (lambda: nn.LSTM(2, 3)(wg.ones((4, 2)), wg.ones(1)), RuntimeError, "a pair"),
-        (lambda: nn.GRU(2, 3)(wg.ones((4, 2)), wg.ones((1, 4))), RuntimeError, r"needs \(1, 3\)"),
-        (
-            lambda: nn.GRU(2, 3)(wg.ones((4, 1, 2)), wg.ones((1, 3))),
-            RuntimeError,
-            r"needs \(1, 1, 3\)",
-        ),
-        (lambda: nn.GRUCell(2, 3)(wg.ones((4, 3))), RuntimeError, r"it needs \(N, 2\)"),
-        (lambda: nn.GRUCell(2, 3)(wg.ones((4, 2)), wg.ones((3, 3))), RuntimeError, r"\(4, 3\)"),
-    ],
-)
-def test_what_does_not_fit(make: Any, error: type[Exception], says: str) -> None:
-    with pytest.raises(error, match=says):
-        make()
+#: Calls, their errors, and what these say.
+REFUSED = r"""
+nn.LSTM(0, 3) | ValueError | input_size is positive
+nn.LSTM(2.0, 3) | TypeError | input_size is an integer
+nn.LSTM(2, 3, 0) | ValueError | num_layers is positive
+nn.LSTM(2, 3, proj_size=2) | TypeError | LSTM takes no proj_size.*LSTMCell
+nn.LSTM(2, 3, 1, True, False, 0.0, False, 2) | TypeError | positional argument
+nn.LSTM(2, 3, 2, dropout=1.5) | ValueError | between 0 and 1
+nn.RNN(2, 3, nonlinearity="gelu") | ValueError | 'tanh' or 'relu'
+nn.RNN(2, 3, nonlinearity=nn.functional.relu) | ValueError | 'tanh' or 'relu'
+nn.LSTM(2, 3)(wg.ones((4, 3))) | RuntimeError | it needs \(T, N, 2\)
+nn.LSTM(2, 3)(wg.ones((0, 4, 2))) | RuntimeError | at least one step
+nn.LSTM(2, 3)(wg.ones((4, 2), dtype=wg.float64)) | RuntimeError | module.to
+nn.LSTM(2, 3)(wg.ones((4, 2)), wg.ones(1)) | RuntimeError | a pair
+nn.GRU(2, 3)(wg.ones((4, 2)), wg.ones((1, 4))) | RuntimeError | needs \(1, 3\)
+nn.GRU(2, 3)(wg.ones((4, 1, 2)), wg.ones((1, 3))) | RuntimeError | needs \(1, 1, 3\)
+nn.GRUCell(2, 3)(wg.ones((4, 3))) | RuntimeError | it needs \(N, 2\)
+nn.GRUCell(2, 3)(wg.ones((4, 2)), wg.ones((3, 3))) | RuntimeError | \(4, 3\)
+"""
+
+
+def test_what_does_not_fit() -> None:
+    walk(refusals(REFUSED), refuse(), whole=True)
 
 
 @pytest.mark.oracle

@@ -9,6 +9,7 @@ import pytest
 import wengert as wg
 from tests.ops.spaces import irregular
 from tests.optim.rules import check_pytorchs_states
+from tests.walking import refusals, refuse, walk
 from wengert import nn, optim
 
 OPTIONS: list[dict[str, Any]] = [
@@ -188,16 +189,15 @@ def test_a_step_ends_where_the_loss_would_hardly_fall() -> None:
     assert weight.tolist() == wg.full(3, 1e-3).tolist()
 
 
-@pytest.mark.parametrize(
-    ("make", "match"),
-    [
-        (lambda p: optim.LBFGS([p], lr=-1), "Invalid learning rate: -1"),
-        (lambda p: optim.LBFGS([p], history_size=0), "Invalid history_size value: 0"),
-        (lambda p: optim.LBFGS([p], line_search_fn="x"), "only 'strong_wolfe' is supported"),
-        (lambda p: optim.LBFGS([wg.ones(2, dtype="complex64")]), "LBFGS takes real parameters"),
-        (lambda p: optim.LBFGS([{"params": [p]}, {"params": [wg.ones(1)]}]), "per-parameter"),
-    ],
-)
-def test_bad_input(make: Any, match: str) -> None:
-    with pytest.raises(ValueError, match=match):
-        make(nn.Parameter(wg.ones(2)))
+#: Calls, their errors, and what these say.
+REFUSED = r"""
+optim.LBFGS([p], lr=-1) | ValueError | Invalid learning rate: -1
+optim.LBFGS([p], history_size=0) | ValueError | Invalid history_size value: 0
+optim.LBFGS([p], line_search_fn="x") | ValueError | only 'strong_wolfe' is supported
+optim.LBFGS([wg.ones(2, dtype="complex64")]) | ValueError | LBFGS takes real parameters
+optim.LBFGS([{"params": [p]}, {"params": [wg.ones(1)]}]) | ValueError | per-parameter
+"""
+
+
+def test_bad_input() -> None:
+    walk(refusals(REFUSED), refuse(p=nn.Parameter(wg.ones(2))), whole=True)

@@ -9,6 +9,7 @@ import pytest
 
 import wengert as wg
 from tests.nn.twins import values
+from tests.walking import refusals, refuse, walk
 from wengert import nn, optim
 from wengert.backends import Backend
 from wengert.optim import kernels
@@ -308,48 +309,42 @@ def test_an_optimiser_without_a_rule() -> None:
 # -- bad input -------------------------------------------------------------------------------------
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize(
-    ("make", "error", "match"),
-    [
-        (lambda p: optim.SGD([], lr=0.1), ValueError, "empty parameter list"),
-        (lambda p: optim.SGD(p, lr=0.1), TypeError, "iterable of Tensors"),
-        (lambda p: optim.SGD([1.0], lr=0.1), TypeError, "takes Tensors, and was given a float"),
-        (lambda p: optim.SGD([p * 2], lr=0.1), ValueError, "non-leaf"),
-        (lambda p: optim.SGD([p, p], lr=0.1), ValueError, "more than one"),
-        (lambda p: optim.SGD([{"params": p}, {"params": p}]), ValueError, "more than one"),
-        (lambda p: optim.SGD([{"params": {p}}]), TypeError, "another order"),
-        (lambda p: optim.SGD([{"lr": 1}]), ValueError, "needs 'params'"),
-        (lambda p: optim.SGD([{"params": p, "beta": 1}]), ValueError, "no hyper-parameter beta"),
-        (lambda p: optim.SGD([p], lr=-0.1), ValueError, "Invalid learning rate: -0.1"),
-        (lambda p: optim.SGD([p], lr="0.1"), TypeError, "lr is a number, and not '0.1'"),
-        (lambda p: optim.SGD([p], lr=None), TypeError, "lr is a number, and not None"),
-        (lambda p: optim.Adam([p], betas=0.9), ValueError, "betas should be two numbers, not 0.9"),
-        (lambda p: optim.SGD(nn.Linear(2, 2).parameters), TypeError, "a method: call it"),
-        (lambda p: optim.SGD(3), TypeError, "an iterable of Tensors, and was given a int"),
-        (lambda p: optim.SGD([p], lr=float("nan")), ValueError, "Invalid learning rate"),
-        (lambda p: optim.SGD([{"params": p, "lr": -1}]), ValueError, "Invalid learning rate"),
-        (lambda p: optim.SGD([p], momentum=-1), ValueError, "Invalid momentum"),
-        (lambda p: optim.SGD([p], weight_decay=-1), ValueError, "Invalid weight_decay"),
-        (lambda p: optim.SGD([p], nesterov=True), ValueError, "Nesterov"),
-        (lambda p: optim.SGD([p], nesterov=True, dampening=0.1), ValueError, "Nesterov"),
-        (
-            lambda p: optim.SGD([p], nesterov=True, momentum=0.5, dampening=0.1),
-            ValueError,
-            "Nesterov",
-        ),
-        (lambda p: optim.Adam([p], lr=-1), ValueError, "Invalid learning rate"),
-        (lambda p: optim.Adam([p], eps=-1), ValueError, "Invalid epsilon"),
-        (lambda p: optim.Adam([p], betas=(1.0, 0.9)), ValueError, "index 0: 1.0"),
-        (lambda p: optim.Adam([p], betas=(0.9, -1)), ValueError, "index 1: -1"),
-        (lambda p: optim.Adam([p], betas=(0.9,)), ValueError, "two numbers"),
-        (lambda p: optim.AdamW([p], weight_decay=-1), ValueError, "Invalid weight_decay"),
-        (lambda p: optim.Optimizer([p], {}).add_param_group(p), TypeError, "must be a dict"),
-    ],
-)
-def test_bad_input(make: Any, error: type[Exception], match: str) -> None:
-    with pytest.raises(error, match=match):
-        make(nn.Parameter(wg.ones(2)))
+#: Calls, their errors, and what these say.
+REFUSED = r"""
+optim.SGD([], lr=0.1) | ValueError | empty parameter list
+optim.SGD(p, lr=0.1) | TypeError | iterable of Tensors
+optim.SGD([1.0], lr=0.1) | TypeError | takes Tensors, and was given a float
+optim.SGD([p * 2], lr=0.1) | ValueError | non-leaf
+optim.SGD([p, p], lr=0.1) | ValueError | more than one
+optim.SGD([{"params": p}, {"params": p}]) | ValueError | more than one
+optim.SGD([{"params": {p}}]) | TypeError | another order
+optim.SGD([{"lr": 1}]) | ValueError | needs 'params'
+optim.SGD([{"params": p, "beta": 1}]) | ValueError | no hyper-parameter beta
+optim.SGD([p], lr=-0.1) | ValueError | Invalid learning rate: -0.1
+optim.SGD([p], lr="0.1") | TypeError | lr is a number, and not '0.1'
+optim.SGD([p], lr=None) | TypeError | lr is a number, and not None
+optim.Adam([p], betas=0.9) | ValueError | betas should be two numbers, not 0.9
+optim.SGD(nn.Linear(2, 2).parameters) | TypeError | a method: call it
+optim.SGD(3) | TypeError | an iterable of Tensors, and was given a int
+optim.SGD([p], lr=float("nan")) | ValueError | Invalid learning rate
+optim.SGD([{"params": p, "lr": -1}]) | ValueError | Invalid learning rate
+optim.SGD([p], momentum=-1) | ValueError | Invalid momentum
+optim.SGD([p], weight_decay=-1) | ValueError | Invalid weight_decay
+optim.SGD([p], nesterov=True) | ValueError | Nesterov
+optim.SGD([p], nesterov=True, dampening=0.1) | ValueError | Nesterov
+optim.SGD([p], nesterov=True, momentum=0.5, dampening=0.1) | ValueError | Nesterov
+optim.Adam([p], lr=-1) | ValueError | Invalid learning rate
+optim.Adam([p], eps=-1) | ValueError | Invalid epsilon
+optim.Adam([p], betas=(1.0, 0.9)) | ValueError | index 0: 1.0
+optim.Adam([p], betas=(0.9, -1)) | ValueError | index 1: -1
+optim.Adam([p], betas=(0.9,)) | ValueError | two numbers
+optim.AdamW([p], weight_decay=-1) | ValueError | Invalid weight_decay
+optim.Optimizer([p], {}).add_param_group(p) | TypeError | must be a dict
+"""
+
+
+def test_bad_input() -> None:
+    walk(refusals(REFUSED), refuse(p=nn.Parameter(wg.ones(2))), whole=True)
 
 
 def test_an_invalid_group_is_not_added() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import wengert as wg
 from tests.ops.spaces import irregular, pairs
 from tests.optim.rules import OPTIONS, RULES, check_pytorchs_states, check_states, fit
+from tests.walking import refusals, refuse, walk
 from wengert import nn, optim
 
 CALLS = [(name, o) for name, space in OPTIONS.items() for o in pairs(space) if fit(o)]
@@ -296,32 +297,29 @@ def carried_over(torch: Any, name: str, ours: Any, theirs: Any, starts: Any) -> 
 # -- bad input -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("make", "match"),
-    [
-        (lambda p: optim.RMSprop([p], alpha=-1), "Invalid alpha value: -1"),
-        (lambda p: optim.RMSprop([p], momentum=-1), "Invalid momentum value: -1"),
-        (lambda p: optim.Adagrad([p], lr_decay=-1), "Invalid lr_decay value: -1"),
-        (
-            lambda p: optim.Adagrad([p], initial_accumulator_value=-1),
-            "Invalid initial_accumulator_value value: -1",
-        ),
-        (lambda p: optim.Adadelta([p], rho=1.5), "Invalid rho value: 1.5"),
-        (lambda p: optim.Adamax([p], betas=(0.5, 1.0)), "Invalid beta parameter at index 1: 1.0"),
-        (lambda p: optim.NAdam([p], momentum_decay=-1), "Invalid momentum_decay value: -1"),
-        (lambda p: optim.RAdam([p], eps=-1), "Invalid epsilon value: -1"),
-        (lambda p: optim.Lion([p], lr=-1), "Invalid learning rate: -1"),
-        (lambda p: optim.Muon([p], lr=-1), "Learning rate should be >= 0 but is: -1"),
-        (lambda p: optim.Muon([p], ns_steps=100), "Invalid ns_steps value: 100"),
-        (lambda p: optim.Muon([p], ns_coefficients=(1, 2)), "three numbers"),
-        (lambda p: optim.Muon([p], adjust_lr_fn="mine"), "function mine is not supported"),
-        (lambda p: optim.Muon([nn.Parameter(wg.ones(3))]), r"2D parameters .*size: \(3,\)"),
-        (lambda p: optim.Muon([nn.Parameter(wg.ones((2, 2)) * 1j)]), "complex"),
-    ],
-)
-def test_bad_input(make: Any, match: str) -> None:
-    with pytest.raises(ValueError, match=match):
-        make(nn.Parameter(wg.ones((2, 2))))
+#: Calls, their errors, and what these say.
+REFUSED = r"""
+optim.RMSprop([p], alpha=-1) | ValueError | Invalid alpha value: -1
+optim.RMSprop([p], momentum=-1) | ValueError | Invalid momentum value: -1
+optim.Adagrad([p], lr_decay=-1) | ValueError | Invalid lr_decay value: -1
+optim.Adagrad([p], initial_accumulator_value=-1) | ValueError |
+    Invalid initial_accumulator_value value: -1
+optim.Adadelta([p], rho=1.5) | ValueError | Invalid rho value: 1.5
+optim.Adamax([p], betas=(0.5, 1.0)) | ValueError | Invalid beta parameter at index 1: 1.0
+optim.NAdam([p], momentum_decay=-1) | ValueError | Invalid momentum_decay value: -1
+optim.RAdam([p], eps=-1) | ValueError | Invalid epsilon value: -1
+optim.Lion([p], lr=-1) | ValueError | Invalid learning rate: -1
+optim.Muon([p], lr=-1) | ValueError | Learning rate should be >= 0 but is: -1
+optim.Muon([p], ns_steps=100) | ValueError | Invalid ns_steps value: 100
+optim.Muon([p], ns_coefficients=(1, 2)) | ValueError | three numbers
+optim.Muon([p], adjust_lr_fn="mine") | ValueError | function mine is not supported
+optim.Muon([nn.Parameter(wg.ones(3))]) | ValueError | 2D parameters .*size: \(3,\)
+optim.Muon([nn.Parameter(wg.ones((2, 2)) * 1j)]) | ValueError | complex
+"""
+
+
+def test_bad_input() -> None:
+    walk(refusals(REFUSED), refuse(p=nn.Parameter(wg.ones((2, 2)))), whole=True)
 
 
 @pytest.mark.whole

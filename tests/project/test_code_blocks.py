@@ -82,7 +82,6 @@ ELSEWHERE = {
     "mesh = jax.": "tests/backends/test_jax.py",
     'with wg.use_backend("torch:meta")': "tests/backends/test_meta.py",
     'model.to(device="cuda:1")': "tests/backends/test_cupy_devices.py, and two GPUs",
-    "mesh = init_device_mesh": "tests/distributed/test_dtensor.py",
 }
 
 

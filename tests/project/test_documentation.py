@@ -4,7 +4,6 @@ import ast
 import doctest
 import importlib
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from math import inf, nan
@@ -16,20 +15,15 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from tests.scripts import ROOT, python
+from tests.scripts import ROOT, load, python
 from tests.walking import walk
 from wengert.backends import Backend
 from wengert.nn import functional as F
 
 from .public import public_names
 
-sys.path.insert(0, str(ROOT / "docs"))
-try:
-    import listing
-    from conventions import conventions
-finally:
-    sys.path.remove(str(ROOT / "docs"))
-
+listing = load("docs", "listing")
+conventions = load("docs", "conventions").conventions
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.rst"))]
 SHOWN = [page for page in PAGES if ">>> " in page.read_text(encoding="utf-8")]
 
@@ -206,11 +200,12 @@ def test_every_member_of_a_tensor_is_on_its_page() -> None:
     assert [name for name in members if not listing.summary(getattr(wg.Tensor, name))] == []
 
 
-def test_the_whole_interface_of_a_backend_is_on_its_page() -> None:
-    text = (ROOT / "docs" / "own_backend.rst").read_text(encoding="utf-8")
-    made = {"xp", "namespace", "public"}  # by Backend itself
-    members = {name for name in vars(Backend) if name[0] != "_"} | {*Backend.__annotations__}
-    assert {name for name in members - made if f"``{name}" not in text} == set()
+def test_the_whole_interface_of_a_backend_is_documented() -> None:
+    """The reference has the attributes in the class's docstring, and each method with its own."""
+    attributes, text = {*Backend.__annotations__}, Backend.__doc__ or ""
+    assert {name for name in attributes if f"\n    {name} : " not in text} == set()
+    methods = {name for name in vars(Backend) if name[0] != "_"} - attributes
+    assert {name for name in methods if not vars(Backend)[name].__doc__} == set()
 
 
 #: Shown because there is no such function.
@@ -268,7 +263,7 @@ def sentences(page: Path) -> Iterator[str]:
 
 def test_sentences_are_short() -> None:
     pages = [page for end in ("*.rst", "*.md") for page in (ROOT / "docs").rglob(end)]
-    apart = {"design", "libraries", "measured"}
+    apart = {"design", "measured"}
     found = [
         f"{page.name}: {one}"
         for page in [ROOT / "README.md", *(p for p in pages if not apart & {*p.parts})]
@@ -277,6 +272,18 @@ def test_sentences_are_short() -> None:
         or len(re.findall(r"\b(?:which|that)\b", one)) > RELATIVES
     ]
     assert found == []
+
+
+def test_the_table_of_libraries_has_their_totals() -> None:
+    page = (ROOT / "docs" / "libraries.rst").read_text(encoding="utf-8")
+    shown = dict(re.findall(r"^    (\w+) .*?((?:; \d+/\d+){7})$", page, flags=re.MULTILINE))
+    files = {path.stem: path for path in (ROOT / "docs" / "measured" / "libraries").glob("*.rst")}
+    assert shown.keys() == files.keys()
+    for name, counts in shown.items():
+        total = files[name].read_text(encoding="utf-8").partition("* - all\n")[2]
+        assert re.findall(r"^      - (\S+)$", total.partition("\n\n")[0], re.MULTILINE) == (
+            counts[2:].split("; ")
+        )
 
 
 def test_the_rows_of_the_benchmarks_page_are_measured() -> None:

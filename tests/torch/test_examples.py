@@ -1,7 +1,6 @@
 """The examples in the room's docstrings, in a process of their own."""
 
-import subprocess
-import sys
+from tests.scripts import python
 
 CODE = """
 import doctest, importlib, pkgutil
@@ -20,5 +19,4 @@ assert count and not failed, (count, failed)
 
 
 def test_examples_of_docstrings() -> None:
-    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    python("-c", CODE)

@@ -1,9 +1,6 @@
 """Programs of PyTorch's users run unchanged, and give PyTorch's numbers."""
 
-import os
 import runpy
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -12,8 +9,11 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.scripts import python
 
-PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.py"))
+FOLDER = Path(__file__).parent / "programs"
+PROGRAMS = {path.stem: path.read_text() for path in sorted(FOLDER.glob("[!_]*.py"))}
+BEGINNING = (FOLDER / "_beginning.py").read_text()
 #: PyTorch is not to be found, as where it is not installed.
 WITHOUT = """
 import sys
@@ -22,6 +22,14 @@ from wengert.running import run
 found = run(sys.argv[1], sys.argv[2:])
 print(repr([float(x) for x in found["losses"]]))
 """
+
+
+@pytest.fixture
+def path(tmp_path: Path, name: str) -> Path:
+    """A program as a user has it."""
+    path = tmp_path / f"{name}.py"
+    path.write_text(BEGINNING + PROGRAMS[name])
+    return path
 
 
 def losses_of_torch(path: Path) -> list[float]:
@@ -33,7 +41,7 @@ def losses_of_torch(path: Path) -> list[float]:
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_give_pytorchs_numbers(room: Any, path: Path) -> None:
     """The losses of some twenty steps agree to 1e-9, in float64."""
     from wengert.running import run
@@ -54,16 +62,8 @@ def test_programs_give_pytorchs_numbers(room: Any, path: Path) -> None:
 @pytest.mark.oracle
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["mlp", "cnn", "micro_gpt", "actor_critic", "graph_convolution"])
-def test_programs_run_without_pytorch(name: str) -> None:
-    path = next(path for path in PROGRAMS if path.stem == name)
-    ran = subprocess.run(
-        [sys.executable, "-W", "error", "-c", WITHOUT, str(path)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "WENGERT_BACKEND": "numpy"},
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
+def test_programs_run_without_pytorch(path: Path) -> None:
+    ran = python("-W", "error", "-c", WITHOUT, path, WENGERT_BACKEND="numpy")
     np.testing.assert_allclose(eval(ran.stdout), losses_of_torch(path), rtol=1e-9, atol=1e-9)
 
 
@@ -126,13 +126,8 @@ def test_libraries_find_the_real_pytorch(backend: str, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     (tmp_path / "script.py").write_text(LIBRARIES)
     (tmp_path / "helper.py").write_text("import torch as t\nname = t.__name__\n")
-    ran = subprocess.run(
-        [sys.executable, "-m", "wengert.torch", str(tmp_path / "script.py"), "--epochs", "3"],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "WENGERT_BACKEND": backend},
-        check=False,
-    )
+    command = ("-m", "wengert.torch", tmp_path / "script.py", "--epochs", "3")
+    ran = python(*command, WENGERT_BACKEND=backend)
     assert ran.stdout == f"array_api_compat.torch torch 15.0 {backend}\n", ran.stderr
     assert not ran.stderr
 

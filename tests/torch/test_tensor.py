@@ -2,8 +2,6 @@
 
 import copy
 import pickle
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.scripts import python
 from tests.walking import lines_of
 from wengert import nn
 
@@ -182,5 +181,4 @@ def test_samples_have_the_moments_of_their_distributions(room: Any) -> None:
 
 def test_the_core_imports_no_room() -> None:
     code = "import sys, wengert.nn, wengert.optim; print('wengert.torch' in sys.modules)"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout == "False\n"
+    assert python("-c", code).stdout == "False\n"

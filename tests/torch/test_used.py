@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.catalogue.torch import REFUSED, ROWS
-from tests.torch.test_running import PROGRAMS
+from tests.torch.test_running import BEGINNING, PROGRAMS
 from wengert.running import _imports, _uses
 
 HERE = Path(__file__).parent
@@ -34,7 +34,7 @@ def find(name: str) -> Any:
 def compared() -> Iterator[str]:
     """The names and the methods of all lines and programs that are compared."""
     texts = [(line, ROOTS) for line in [*ROWS, *REFUSED]]
-    texts += [(path.read_text(), {}) for path in PROGRAMS]
+    texts += [(BEGINNING + text, {}) for text in PROGRAMS.values()]
     for text, roots in texts:
         tree = ast.parse(text)
         bound = dict(_imports(tree)) | roots

@@ -69,6 +69,8 @@ class Backend:
     packages : tuple of str
         Python packages and modules that are the library's own, with all that is below them.
         Compiled functions look at no code there: what it reads must not change between calls.
+    elsewhere : Callable or None
+        The device of a call's operands if results would be on another; None if operands decide.
 
     Examples
     --------
@@ -225,8 +227,6 @@ class Backend:
         """A context in which results are on ``device``, where operands do not decide that."""
         return nullcontext()
 
-    #: ``elsewhere(arguments, keywords)`` gives the device of a call's operands if results would be
-    #: on another one, and otherwise None. None itself stands where operands decide.
     elsewhere: Callable[[tuple[Any, ...], dict[str, Any]], Any] | None = None
 
     def recomputing(self) -> AbstractContextManager[Kernel]:

@@ -188,14 +188,15 @@ class Optimizer(Refusing):
                 state = states.get(param)
                 if state is None:
                     state = states[param] = init(xp, array, group)
-                if state:
-                    for x in state.values():
-                        if type(x) is kind and x.dtype is dtype and not traced:
-                            continue
-                        if hasattr(x, "dtype") and (traced or (type(x), x.dtype) not in beside):
-                            self._check_moved(param, state)
-                            beside.add((type(x), x.dtype))
-                    x = None  # which would keep the last array
+                for x in state.values():
+                    if type(x) is kind and x.dtype is dtype and not traced:
+                        continue
+                    if hasattr(x, "dtype") and (type(x), x.dtype) not in beside:
+                        self._check_moved(param, state)
+                        beside.add((type(x), x.dtype))
+                if traced:
+                    beside.clear()
+                x = None  # which would keep the last array
                 before = None if taken is None else (array, dict(state))
                 try:
                     array = update(array, grad._array, state)

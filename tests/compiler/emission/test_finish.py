@@ -4,19 +4,15 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from tests.compiler.ordinary import training_step
+from tests.compiler.ordinary import batch, network
 
 pytestmark = pytest.mark.oracle
 
 
 def training(**options):
-    wg.manual_seed(1)
-    model = wg.nn.Sequential(wg.nn.Linear(5, 4), wg.nn.ReLU(), wg.nn.Linear(4, 3))
-    optimizer = wg.optim.Adam(model.parameters(), lr=0.1)
-    step = training_step(optimizer, lambda x, y: wg.nn.functional.cross_entropy(model(x), y))
+    model, _, step = network("Adam")
     run = wg.compile(step, **options) if options else step
-    batches = [(wg.randn(6, 5), wg.random.randint(0, 3, (6,))) for _ in range(6)]
-    losses = [run(x, y).item() for x, y in batches]
+    losses = [run(*batch()).item() for _ in range(6)]
     return run, losses, [p.detach().numpy() for p in model.parameters()]
 
 

@@ -1,12 +1,13 @@
 """Updates in one line, and the lines that steps write into."""
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
 
 import wengert as wg
-from tests.compiler.ordinary import alike, training_step
+from tests.compiler.ordinary import alike, batch, network
 from wengert.compiler.passes.flatten import KEPT, FlatArrays
 
 KEEPING = {
@@ -34,20 +35,16 @@ def test_a_line_that_somebody_looks_at_is_not_written(kept):
     del held
 
 
-def network(optimiser, **options):
+def trained(optimiser, **options):
     """A small model, and its step for one batch, compiled."""
-    wg.manual_seed(0)
-    model = wg.nn.Sequential(wg.nn.Linear(5, 4), wg.nn.Tanh(), wg.nn.Linear(4, 3))
-    optimizer = getattr(wg.optim, optimiser)(model.parameters(), lr=0.1)
-    x, y = wg.randn(6, 5), wg.random.randint(0, 3, (6,))
-    step = training_step(optimizer, lambda: wg.nn.functional.cross_entropy(model(x), y))
-    return model, wg.compile(step, **options)
+    model, _, step = network(optimiser, wg.nn.Tanh())
+    return model, wg.compile(partial(step, *batch()), **options)
 
 
 @pytest.mark.parametrize("optimiser", ["SGD", "Adam"])
 def test_what_a_step_has_left_stays(optimiser):
     """Parameters, gradients and views of them keep the values with which they were taken."""
-    model, run = network(optimiser)
+    model, run = trained(optimiser)
     kept = []
     for i in range(12):
         run()
@@ -97,7 +94,7 @@ def test_updates_are_joined_where_they_are_alike(looked_at):
 
 def test_threads_that_train_one_model():
     """Steps of threads follow one another; each leaves arrays that nobody writes into again."""
-    model, run = network("SGD")
+    model, run = trained("SGD")
     for _ in range(3):
         run()
     wrong = []
@@ -116,7 +113,7 @@ def test_threads_that_train_one_model():
 
 
 def test_memory_is_used_again():
-    model, run = network("SGD", check=0)
+    model, run = trained("SGD", check=0)
     seen = set()
     for _ in range(20):
         run()

@@ -21,7 +21,6 @@ BOUND = "\nMine.step = step\nstep = mine.step"
 
 
 def lines(*body: str, given: str = "x, ARGUMENTS") -> str:
-    """The function with the lines of its body."""
     return f"COMPILE\ndef step({given}):\n" + indent("\n".join(body), "    ")
 
 

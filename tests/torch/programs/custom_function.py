@@ -1,15 +1,7 @@
 """A function with a derivative by hand, in the tutorial of polynomials."""
 
-import numpy as np
 import torch
 import math
-
-torch.set_default_dtype(torch.float64)
-rng = np.random.default_rng(0)
-
-
-def draw(*shape, scale=1.0):
-    return torch.from_numpy(scale * rng.normal(size=shape))
 
 
 class LegendrePolynomial3(torch.autograd.Function):

@@ -1,6 +1,5 @@
 """A graph convolution, with weights drawn by hand, and negative log-likelihood."""
 
-import numpy as np
 import torch
 import math
 import torch.nn as nn
@@ -8,19 +7,6 @@ import torch.nn.functional as F
 import torch.optim as optim
 from torch.nn.parameter import Parameter
 from torch.nn.modules.module import Module
-
-torch.set_default_dtype(torch.float64)
-rng = np.random.default_rng(0)
-
-
-def draw(*shape, scale=1.0):
-    return torch.from_numpy(scale * rng.normal(size=shape))
-
-
-def init(model):
-    for p in model.parameters():
-        p.data.copy_(draw(*p.shape, scale=0.3))
-    return model
 
 
 class GraphConvolution(Module):

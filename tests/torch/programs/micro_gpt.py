@@ -1,24 +1,10 @@
 """A decoder of text with causal attention by hand."""
 
-import numpy as np
 import torch
 import math
 import torch.nn as nn
 import torch.nn.functional as F
 import torch.optim as optim
-
-torch.set_default_dtype(torch.float64)
-rng = np.random.default_rng(0)
-
-
-def draw(*shape, scale=1.0):
-    return torch.from_numpy(scale * rng.normal(size=shape))
-
-
-def init(model):
-    for p in model.parameters():
-        p.data.copy_(draw(*p.shape, scale=0.3))
-    return model
 
 
 class Attention(nn.Module):

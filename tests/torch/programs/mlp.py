@@ -1,22 +1,8 @@
 """A classifier of two layers, with a loader, Adam and accuracy."""
 
-import numpy as np
 import torch
 from torch import nn, optim
 from torch.utils.data import DataLoader, TensorDataset
-
-torch.set_default_dtype(torch.float64)
-rng = np.random.default_rng(0)
-
-
-def draw(*shape, scale=1.0):
-    return torch.from_numpy(scale * rng.normal(size=shape))
-
-
-def init(model):
-    for p in model.parameters():
-        p.data.copy_(draw(*p.shape, scale=0.3))
-    return model
 
 
 class Net(nn.Module):

@@ -1,16 +1,7 @@
 """A program of the years of Variable, with weights updated through data."""
 
-import numpy as np
 import torch
 from torch.autograd import Variable
-
-torch.set_default_dtype(torch.float64)
-rng = np.random.default_rng(0)
-
-
-def draw(*shape, scale=1.0):
-    return torch.from_numpy(scale * rng.normal(size=shape))
-
 
 x = Variable(draw(16, 8), requires_grad=False)
 y = Variable(draw(16, 2), requires_grad=False)

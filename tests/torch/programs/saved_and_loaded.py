@@ -1,23 +1,8 @@
 """A checkpoint is written, and training goes on from it."""
 
-import numpy as np
 import torch
 import tempfile
 from torch import nn, optim
-
-torch.set_default_dtype(torch.float64)
-rng = np.random.default_rng(0)
-
-
-def draw(*shape, scale=1.0):
-    return torch.from_numpy(scale * rng.normal(size=shape))
-
-
-def init(model):
-    for p in model.parameters():
-        p.data.copy_(draw(*p.shape, scale=0.3))
-    return model
-
 
 x, y = draw(10, 4), draw(10, 2)
 

@@ -1,23 +1,8 @@
 """A critic with a penalty on its gradient, which is differentiated again."""
 
-import numpy as np
 import torch
 from torch import nn, optim
 import torch.autograd as autograd
-
-torch.set_default_dtype(torch.float64)
-rng = np.random.default_rng(0)
-
-
-def draw(*shape, scale=1.0):
-    return torch.from_numpy(scale * rng.normal(size=shape))
-
-
-def init(model):
-    for p in model.parameters():
-        p.data.copy_(draw(*p.shape, scale=0.3))
-    return model
-
 
 G = init(nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 4)))
 D = init(nn.Sequential(nn.Linear(4, 8), nn.Softplus(), nn.Linear(8, 1)))

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from wengert.backends import Backend
+from wengert.compiler.capture.errors import CompileError
 from wengert.compiler.program import Program, Value
 from wengert.func.trees import TreeDef
 from wengert.tape.node import AccumulateGrad, Node, Output
@@ -108,9 +109,9 @@ class Swept(Node):
     operation = "compiled"
 
     def values(self) -> tuple[Any, ...]:
-        raise RuntimeError(
-            "a compiled function that differentiates inside has freed the graph of its results: "
-            "differentiate all of it inside"
+        raise CompileError(
+            "a compiled function that changes gradients keeps no graph of its results: "
+            "differentiate all of it inside, or return what is detached"
         )
 
 

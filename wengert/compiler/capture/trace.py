@@ -381,15 +381,15 @@ class Trace:
 
     def decide(self, name: str, function: Callable[..., Any], operands: tuple[Any, ...]) -> bool:
         """The outcome of a comparison, which the program requires from now on."""
+        key = (name, *(values := self.value(operands)))
+        if key in self.decided and self.here():
+            return self.decided[key][1]
         sources = self._inputs_of(operands)
         answer: bool = self._compute(name, function, operands)
         if not self.pinned.keys() >= sources:
-            result = Value(None, bool)
-            key = (name, *(values := self.value(operands)))
-            if key not in self.decided:
-                line = running_line()
-                step = Instruction(f"number.{name}", function, values, {}, (result,), line=line)
-                self.decided[key] = step, answer
+            result, line = Value(None, bool), running_line()
+            step = Instruction(f"number.{name}", function, values, {}, (result,), line=line)
+            self.decided[key] = step, answer
         return answer
 
     def _inputs_of(self, operands: tuple[Any, ...]) -> frozenset[Value]:
