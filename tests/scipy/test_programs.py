@@ -9,7 +9,8 @@ import scipy
 
 import wengert as wg
 import wengert.scipy as room
-from tests.scipy.compare import slope, tensor
+from tests.numpy.compare import slope
+from tests.scipy.compare import tensor
 from tests.scripts import python
 
 T = np.linspace(0.0, 6.0, 7)
