@@ -195,23 +195,24 @@ PROGRAMS = {
 }
 
 
+def differentiate(program, x):
+    """The value, and a first and a second derivative."""
+    x.requires_grad_()
+    y = program(x)
+    (g,) = wg.autograd.grad(wg.sum(wg.sin(y)), x, create_graph=True)
+    (h,) = wg.autograd.grad(wg.sum(wg.cos(g)), x)
+    return y, g, h
+
+
 @cases(name=PROGRAMS)
 def programs(name):
     """Values and first and second derivatives are those of NumPy."""
     program = PROGRAMS[name]
-
-    def run(x):
-        x.requires_grad_()
-        y = program(x)
-        (g,) = wg.autograd.grad(wg.sum(wg.sin(y)), x, create_graph=True)
-        (h,) = wg.autograd.grad(wg.sum(wg.cos(g)), x)
-        return y, g, h
-
     with wg.use_backend("numpy"):
-        expected = run(wg.asarray(X, copy=True))
+        expected = differentiate(program, wg.asarray(X, copy=True))
     whole = shardings()[1]
     for sharding in shardings():
-        found = run(spread(X, sharding))
+        found = differentiate(program, spread(X, sharding))
         for ours, theirs in zip(found, expected, strict=True):
             same(ours, theirs.detach().numpy())
             assert ours.array.sharding.device_set == whole.device_set

@@ -1,11 +1,13 @@
 """Arrays that JAX spreads over several devices: `sharded` has the checks, and runs them."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
 from tests.backends.sharded import CHECKS
-from tests.scripts import python
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 
@@ -17,8 +19,15 @@ def wrong():
     flags = "--xla_force_host_platform_device_count=4"
     # XLA's threads: on a machine of four or less a collective can wait for its fourth for ever.
     threads = "16"
-    more = {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "NPROC": threads}
-    return json.loads(python("-W", "error", "-m", "tests.backends.sharded", **more).stdout)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "tests.backends.sharded"],
+        env={**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "NPROC": threads},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 @pytest.mark.parametrize("name", CHECKS)

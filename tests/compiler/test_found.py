@@ -136,6 +136,7 @@ JSON | 2.0 | x * float(json.dumps(o)) | static_argnames
 )
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", UNSEEN)
 def test_what_can_not_be_seen_into_is_refused(name: str) -> None:
     lines, (make, use, says) = UNSEEN[name]

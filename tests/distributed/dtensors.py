@@ -97,19 +97,12 @@ def programs():
         for count, (name, program) in enumerate(PROGRAMS.items()):
             if given is SHORT and name in ("sliced", "set", "norm", "det"):
                 continue
-
-            def run(x, program=program):
-                x.requires_grad_()
-                y = program(x)
-                (g,) = wg.autograd.grad(wg.sum(wg.sin(y)), x, create_graph=True)
-                (h,) = wg.autograd.grad(wg.sum(wg.cos(g)), x)
-                return y, g, h
-
-            expected = [y.detach().numpy() for y in run(wg.asarray(given, copy=True))]
+            there = sharded.differentiate(program, wg.asarray(given, copy=True))
+            expected = [y.detach().numpy() for y in there]
             # Both ways to divide, and of the others one after the other; of few rows one of both.
             some = ["rows", "columns", others[count % len(others)]]
             for at in some if given is X else [some[count % 2]]:
-                found = run(spread(given, layouts_[at]))
+                found = sharded.differentiate(program, spread(given, layouts_[at]))
                 for ours, theirs in zip(found, expected, strict=True):
                     try:
                         same(ours, theirs)

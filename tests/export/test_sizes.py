@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.export.test_exporting import Session
 from wengert.compiler.capture.errors import CompileError
 from wengert.export import ExportError, onnx
 
@@ -19,9 +20,7 @@ SIZES = (1, 2, 4, 5, 6, 33, 1000)
 
 
 def run(path: Path, x: Any) -> Any:
-    options = runtime.SessionOptions()
-    options.log_severity_level, options.intra_op_num_threads = 4, 1
-    return runtime.InferenceSession(path, options).run(None, {"x": x})[0]
+    return Session(path, {})(x=x)["output"]
 
 
 def example(n: int) -> Any:

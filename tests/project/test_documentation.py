@@ -4,7 +4,6 @@ import ast
 import doctest
 import importlib
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from math import inf, nan
@@ -16,20 +15,15 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from tests.scripts import ROOT, python
+from tests.scripts import ROOT, load, python
 from tests.walking import walk
 from wengert.backends import Backend
 from wengert.nn import functional as F
 
 from .public import public_names
 
-sys.path.insert(0, str(ROOT / "docs"))
-try:
-    import listing
-    from conventions import conventions
-finally:
-    sys.path.remove(str(ROOT / "docs"))
-
+listing = load("docs", "listing")
+conventions = load("docs", "conventions").conventions
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.rst"))]
 SHOWN = [page for page in PAGES if ">>> " in page.read_text(encoding="utf-8")]
 

@@ -317,13 +317,11 @@ class ndarray(Operators):
         with np.errstate(all="ignore"):
             made = computed(self._host, name, *args, **kwargs)
         launched(name, launches)
-        if out is None:
-            return ndarray.of(made)
-        check_resides(name, out._device_id)
-        if out.shape != np.shape(made):
-            raise ValueError(f"Out shape is mismatched: {out.shape} for {np.shape(made)}")
-        out._host[...] = made
-        return out
+        if out is not None:
+            check_resides(name, out._device_id)
+            if out.shape != np.shape(made):
+                raise ValueError(f"Out shape is mismatched: {out.shape} for {np.shape(made)}")
+        return write(made, out)
 
     def sum(
         self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False
@@ -423,6 +421,14 @@ class ndarray(Operators):
         if found is function:
             return NotImplemented
         return found(*args, **kwargs)
+
+
+def write(made: Any, out: ndarray | None) -> ndarray:
+    """A result as a new array, or in the one that is given for it."""
+    if out is None:
+        return ndarray.of(made)
+    out._host[...] = made
+    return out
 
 
 def view(of: ndarray, host: np.ndarray) -> ndarray:

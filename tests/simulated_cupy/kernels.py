@@ -18,7 +18,7 @@ from tests.simulated_cupy.c import (
 )
 from tests.simulated_cupy.counters import launched
 from tests.simulated_cupy.devices import check_resides
-from tests.simulated_cupy.ufuncs import SCALARS
+from tests.simulated_cupy.ufuncs import SCALARS, check_out
 
 
 class Parameter:
@@ -124,10 +124,7 @@ class ElementwiseKernel(_Kernel):
             types.append(dtype)
             outs.append(ndarray(shape, dtype))
         for parameter, out in zip(self.outs, outs, strict=True):
-            if not isinstance(out, ndarray):
-                raise TypeError("Output arguments type must be cupy.ndarray")
-            if not parameter.raw and out.shape != shape:
-                raise ValueError(f"Out shape is mismatched: {out.shape} for {shape}")
+            check_out(out, None if parameter.raw else shape)
         count = int(np.prod(shape))
         if count:
             launched(self.name)
@@ -226,10 +223,7 @@ class ReductionKernel(_Kernel):
         """The first result: CuPy returns no other, and writes into those that it is given."""
         outs = list(given) or [ndarray(shape, out.dtype) for out in self.outs]
         for parameter, out in zip(self.outs, outs, strict=True):
-            if not isinstance(out, ndarray):
-                raise TypeError("Output arguments type must be cupy.ndarray")
-            if out.shape != shape:
-                raise ValueError(f"Out shape is mismatched: {out.shape} for {shape}")
+            check_out(out, shape)
             out._host[...] = made[parameter.name].reshape(shape)
         return outs[0]
 

@@ -5,29 +5,15 @@ from typing import Any
 import cupy
 import numpy as np
 
-from tests.simulated_cupy.arrays import ndarray, view
+from tests.simulated_cupy.arrays import ndarray, view, write
 from tests.simulated_cupy.counters import launched, synchronised
 from tests.simulated_cupy.devices import check_resides
 
 VERSION = int(cupy.__version__.split(".")[0])
 
-_ADD = {"int32", "uint32", "uint64", "float16", "float32", "float64"}
-_EXTREME = {"int32", "uint32", "uint64", "float32", "float64"}
-_BITS = {"int32", "int64", "uint32", "uint64"}
-#: What CUDA's atomic operations take, by CuPy's names of them.
-ATOMIC = {
-    "add": _ADD | ({"int64"} if VERSION >= 14 else set()),
-    "sub": {"int32", "uint32"},
-    "max": _EXTREME | ({"int64"} if VERSION >= 14 else set()),
-    "min": _EXTREME | ({"int64"} if VERSION >= 14 else set()),
-    "and": _BITS,
-    "or": _BITS,
-    "xor": _BITS,
-}
-_HOST: dict[str, np.ufunc] = {
-    "add": np.add, "sub": np.subtract, "max": np.maximum, "min": np.minimum,
-    "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
-}  # fmt: skip
+#: What CUDA's atomic addition takes.
+ATOMIC = {"int32", "uint32", "uint64", "float16", "float32", "float64"}
+ATOMIC |= {"int64"} if VERSION >= 14 else set()
 
 
 def parts_of(key: Any) -> list[Any]:
@@ -53,13 +39,18 @@ def parts_of(key: Any) -> list[Any]:
     return parts
 
 
-def on_host(parts: list[Any], shape: tuple[int, ...]) -> tuple[Any, ...]:
-    """The key for NumPy. Integers in arrays that are out of bounds wrap around."""
-    taken = sum(
+def _axes(parts: list[Any]) -> int:
+    """How many axes the parts of a key take."""
+    return sum(
         part.ndim if isinstance(part, ndarray) and part.dtype.kind == "b" else 1
         for part in parts
         if part is not None and part is not Ellipsis
     )
+
+
+def on_host(parts: list[Any], shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """The key for NumPy. Integers in arrays that are out of bounds wrap around."""
+    taken = _axes(parts)
     if taken > len(shape):
         raise IndexError(
             f"too many indices for array: array is {len(shape)}-dimensional, but {taken} were "
@@ -116,12 +107,7 @@ def getitem(x: ndarray, key: Any) -> Any:
 
 def _without_idle_ellipsis(parts: list[Any], host: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
     """The key without an Ellipsis for no axes: it keeps arrays apart in NumPy, not in CuPy."""
-    taken = sum(
-        part.ndim if isinstance(part, ndarray) and part.dtype.kind == "b" else 1
-        for part in parts
-        if part is not None and part is not Ellipsis
-    )
-    if taken < ndim:
+    if _axes(parts) < ndim:
         return host
     return tuple(part for part in host if part is not Ellipsis)
 
@@ -130,56 +116,54 @@ def setitem(x: ndarray, key: Any, value: Any) -> None:
     if isinstance(value, ndarray):
         while value.ndim and value.shape[0] == 1:  # CuPy leaves out leading axes of one element
             value = view(value, value._host[0:1].reshape(value.shape[1:]))
-    scatter(x, key, value, "update")
-
-
-def scatter(x: ndarray, key: Any, value: Any, op: str) -> None:
-    """``x[key] = value``, or one of the operations ``at`` of CuPy's universal functions."""
     parts = parts_of(key)
-    host = on_host(parts, x.shape)
-    arrays = any(isinstance(part, ndarray) for part in parts)
-    if not arrays and op != "update":
-        names = {"add": "add", "sub": "subtract", "max": "maximum", "min": "minimum"}
-        part = getitem(x, key)
-        getattr(cupy, names.get(op, f"bitwise_{op}"))(part, value, part)
+    if any(isinstance(part, ndarray) for part in parts):
+        _scatter(x, parts, value, "update")
         return
-    if not arrays and not isinstance(value, ndarray):
+    if not isinstance(value, ndarray):
         getitem(x, key).fill(value)
         return
+    check_resides("update", value.data.device_id)
+    part = getitem(x, key)
+    check_resides("update", part.data.device_id)
+    np.broadcast_to(value._host, part.shape)  # raises
+    if _place(part) == _place(value):  # as after `x[key] += value`
+        return
+    if part.size:
+        launched("copy")
+    with np.errstate(all="ignore"):
+        np.copyto(part._host, _real_if(value._host, part.dtype), "unsafe")
+
+
+def add_at(x: ndarray, key: Any, value: Any) -> None:
+    """``cupy.add.at``, of keys with arrays."""
+    parts = parts_of(key)
+    arrays = [part for part in parts if isinstance(part, ndarray)]
+    if not arrays:
+        raise NotImplementedError("the simulation adds at arrays alone")
+    mask_alone = len(arrays) == 1 and arrays[0].dtype.kind == "b"
+    if x.dtype.name not in ATOMIC and not mask_alone:
+        raise TypeError(f"cupy.add.at only supports {sorted(ATOMIC)} as data type")
+    _scatter(x, parts, value, "add")
+
+
+def _scatter(x: ndarray, parts: list[Any], value: Any, op: str) -> None:
+    host = _without_idle_ellipsis(parts, on_host(parts, x.shape), x.ndim)
     if isinstance(value, ndarray):
         check_resides(op, value.data.device_id)
-        value = value.astype(x.dtype, copy=False) if arrays else value
+        value = value.astype(x.dtype, copy=False)
     else:
         value = cupy.array(value, dtype=x.dtype)
-    if not arrays:
-        part = getitem(x, key)
-        check_resides(op, part.data.device_id)
-        np.broadcast_to(value._host, part.shape)  # raises
-        if _place(part) == _place(value):  # as after `x[key] += value`
-            return
-        if part.size:
-            launched("copy")
-        with np.errstate(all="ignore"):
-            np.copyto(part._host, _real_if(value._host, part.dtype), "unsafe")
-        return
-    host = _without_idle_ellipsis(parts, host, x.ndim)
-    if op != "update" and x.dtype.name not in ATOMIC[op] and not _is_mask_alone(parts):
-        raise TypeError(f"cupy.{op}.at only supports {sorted(ATOMIC[op])} as data type")
     _count(op, x, parts)
     with np.errstate(all="ignore"):
         if op == "update":
             x._host[host] = value._host
         else:
-            _HOST[op].at(x._host, host, value._host)
+            np.add.at(x._host, host, value._host)
 
 
 def _place(x: ndarray) -> tuple[Any, ...]:
     return x._host.__array_interface__["data"], x._host.shape, x._host.strides
-
-
-def _is_mask_alone(parts: list[Any]) -> bool:
-    arrays = [part for part in parts if isinstance(part, ndarray)]
-    return len(arrays) == 1 and arrays[0].dtype.kind == "b"
 
 
 def _real_if(value: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -199,7 +183,4 @@ def take(x: ndarray, indices: Any, axis: int | None, out: Any) -> Any:
         raise TypeError(f"Cannot cast array data from {indices.dtype} to int64 safely")
     made = np.take(x._host, indices, axis=axis, mode="wrap")
     launched("take")
-    if out is not None:
-        out._host[...] = made
-        return out
-    return ndarray.of(np.array(made, order="C"))
+    return write(np.array(made, order="C"), out)

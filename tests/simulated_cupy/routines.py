@@ -10,7 +10,7 @@ from typing import Any
 import cupy
 import numpy as np
 
-from tests.simulated_cupy.arrays import ndarray, view
+from tests.simulated_cupy.arrays import ndarray, view, write
 from tests.simulated_cupy.counters import copied, launched
 from tests.simulated_cupy.devices import check_resides, current
 
@@ -116,10 +116,7 @@ def concatenate(
         raise TypeError("zero-dimensional arrays cannot be concatenated")
     made = np.concatenate([a._host for a in tup], axis, dtype=dtype, casting=casting)
     launched("concatenate", len(tup))  # small arrays alike take one
-    if out is None:
-        return ndarray.of(made)
-    out._host[...] = made
-    return out
+    return write(made, out)
 
 
 # -- products ------------------------------------------------------------------------------------
@@ -134,10 +131,7 @@ def _product(function: Callable[..., Any]) -> Callable[..., ndarray]:
         with np.errstate(all="ignore"):
             made = np.asarray(function(a._host, b._host))
         launched(function.__name__)
-        if out is None:
-            return ndarray.of(made)
-        out._host[...] = made
-        return out
+        return write(made, out)
 
     return product
 
@@ -152,14 +146,10 @@ def tensordot_core(
         check_resides("tensordot", x.data.device_id)
     launched("tensordot")
     if not a.size or not b.size:
-        made = ndarray.of(np.zeros(ret_shape, np.promote_types(a.dtype, b.dtype)))
+        made = np.zeros(ret_shape, np.promote_types(a.dtype, b.dtype))
     else:
-        product = a._host.reshape(k, n).T @ b._host.reshape(k, m)
-        made = ndarray.of(product.reshape(ret_shape))
-    if out is None:
-        return made
-    out._host[...] = made._host
-    return out
+        made = (a._host.reshape(k, n).T @ b._host.reshape(k, m)).reshape(ret_shape)
+    return write(made, out)
 
 
 def scan_core(a: Any, axis: Any, op: Any, dtype: Any = None, out: Any = None) -> ndarray:

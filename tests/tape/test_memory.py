@@ -54,6 +54,14 @@ def train(steps, seed=0, width=8):
         yield model
 
 
+def in_threads(work, *arguments):
+    threads = [threading.Thread(target=work, args=given) for given in arguments]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 def test_two_threads_train_two_models_as_each_would_alone():
     def outcome(seed):
         *_, model = train(200, seed)
@@ -69,14 +77,10 @@ def test_two_threads_train_two_models_as_each_would_alone():
         barrier.wait()
         together[i] = outcome(i)
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(2)]
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(work, (0,), (1,))
     finally:
         sys.setswitchinterval(interval)
     for a, b in zip(alone, together, strict=True):
@@ -91,20 +95,14 @@ def test_many_threads_add_to_one_leaf():
         for _ in range(200):
             (x * 1.0).backward()
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, *[()] * 4)
     assert x.grad.item() == 800.0
 
 
 def test_a_graph_crosses_threads():
     x = wg.tensor([3.0], requires_grad=True)
     made = []
-    thread = threading.Thread(target=lambda: made.append(x * x))
-    thread.start()
-    thread.join()
+    in_threads(lambda: made.append(x * x), ())
     made[0].backward()
     assert x.grad.item() == 6.0
 
