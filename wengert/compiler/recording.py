@@ -232,7 +232,7 @@ def _record(call: Call) -> Recording:
         Arithmetic(tuple([inputs[x] for x in decisions[0].inputs]), *decisions),
         tuple([x.grad is not None for x in call.held]),
         next(iter(trace.backends)) if len(trace.backends) == 1 else None,
-        any(effect_of(step.name) == "exchanges" for step in program.instructions),
+        "exchanges" in map(effect_of, {step.name for step in program.instructions}),
         ", ".join([f"{x.name} ({line})" for x, line in trace.pinned.items() if x in inputs][:3]),
     )
 

@@ -98,7 +98,7 @@ class Replay:
         """The program as its library runs it."""
         function, backend = self.emission.function, self.recording.backend
         made = finish(self.program, function, backend, self._report, self._torch_compile)
-        draws = any(effect_of(step.name) == "draws" for step in self.whole.instructions)
+        draws = "draws" in map(effect_of, {step.name for step in self.whole.instructions})
         return _undone(made) if draws else made
 
     def save(self, path: str | Path, name: str, state: State) -> None:
