@@ -12,8 +12,12 @@ import numpy as np
 import pytest
 
 import wengert as wg
+import wengert.fft
+import wengert.linalg
+import wengert.special
 from tests.backends import tiny
 from tests.scripts import installed, python
+from tests.walking import walk
 from wengert.backends import registry
 from wengert.backends.registry import backend_of, namespaces
 
@@ -237,3 +241,98 @@ class OnDevice:
 
 def test_values_are_asked_for_on_the_host() -> None:
     assert backend_of(tiny.Array([1.0])).to_numpy(OnDevice()).tolist() == [0.0, 1.0, 2.0]
+
+
+GRID = np.arange(12.0).reshape(3, 4) / 4 - 1
+SQUARE = np.asarray([[2.0, 9.0], [1.0, 3.0]])
+INTS, NONE = np.asarray([3, 1, 3, 2], "int32"), np.zeros((2, 0))
+
+
+def slope(function: Any) -> Any:
+    return lambda x: wg.grad(lambda x: wg.sum(wg.square(function(x))))(x)
+
+
+def replaced(key: Any, value: Any) -> Any:
+    return lambda x: wg.at(x)[key].set(value)
+
+
+def moved(make: Any) -> Any:
+    """A parameter after two steps."""
+
+    def run(x: wg.Tensor) -> wg.Tensor:
+        x = x.detach().clone().requires_grad_()
+        optimizer = make([x])
+        for _ in range(2):
+            optimizer.zero_grad()
+            wg.sum(x * x * x).backward()
+            optimizer.step()
+        return x.detach()
+
+    return run
+
+
+#: What libraries compute otherwise than NumPy, or Wengert for them: the array, and the functions.
+#: JAX, which compiles each, has the first alone.
+ELSEWHERE: list[tuple[np.ndarray, list[Any]]] = [
+    (GRID[0], [
+        moved(lambda x: wg.optim.AdamW(x, lr=0.1)), moved(lambda x: wg.optim.RMSprop(x, lr=0.1)),
+        moved(lambda x: wg.optim.SGD(x, lr=0.1, momentum=0.9)), wg.special.log_ndtr,
+    ]),
+    (GRID, [
+        lambda x: x[1:, ::-2], lambda x: x[[0, 2], None, [1, 3]], lambda x: x[1, ..., [0, 1]],
+        slope(lambda x: x[::-1, 1:]), slope(lambda x: x[[0, 0, 2]]), slope(lambda x: x[[0], [1]]),
+        slope(lambda x: x[x > 0]), replaced(np.s_[::-1, 0], 5.0), replaced([0, 2], 1.5),
+        lambda x: wg.at(x)[[0, 0, 2]].max(x[::-1]), lambda x: wg.at(x)[[2, 0]].min(x[1:]),
+        lambda x: wg.count_nonzero(x, axis=0), lambda x: wg.var(x, axis=(), correction=0),
+        lambda x: wg.var(x, axis=1, correction=1), lambda x: wg.special.softmax(x, axis=(0, 1)),
+        lambda x: wg.special.log_softmax(x, axis=(0, 1)), lambda x: wg.special.log_softmax(x, 0),
+        lambda x: wg.fft.rfftn(x), lambda x: wg.fft.irfftn(x + 1j), wg.special.digamma,
+        wg.special.log_ndtr, wg.special.sinc, lambda x: wg.special.polygamma(1, x + 1.5),
+        lambda x: wg.special.zeta(x + 3, 1.5), wg.nn.functional.silu,
+        wg.nn.functional.leaky_relu, wg.nn.functional.softplus, wg.tril,
+        lambda x: wg.triu(x, k=1), lambda x: wg.astype(wg.sum(wg.astype(x, "float16")), "float32"),
+        lambda x: wg.linspace(0, 1 + 1j, 4, endpoint=False), lambda x: wg.eye(3, 5, k=1),
+        lambda x: wg.linalg.qr(x, mode="complete").R, wg.linalg.svdvals, wg.linalg.pinv,
+    ]),
+    (GRID + 1j, [lambda x: wg.special.softmax(x, axis=1), wg.special.expit, wg.triu]),
+    (SQUARE, [
+        lambda x: wg.linalg.eigh(x).eigenvalues, wg.linalg.eigvalsh,
+        wg.linalg.cholesky, lambda x: wg.linalg.solve(x, x + 1),
+        lambda x: wg.abs(wg.linalg.svd(x, full_matrices=True).Vh),
+    ]),
+    (INTS, [
+        lambda x: wg.unique_all(x).indices, wg.unique_values, wg.cumulative_prod, wg.reciprocal,
+        lambda x: wg.searchsorted(wg.sort(x), x, side="right"), wg.sum, wg.flip,
+        lambda x: wg.astype(x, "uint16")[::-1],
+    ]),
+    (NONE, [
+        lambda x: wg.fft.rfftn(x, s=(2, 4)), lambda x: wg.fft.fftn(x.mT, s=(2,), axes=(1,)),
+        lambda x: wg.reshape(x, (0, 5)), lambda x: wg.roll(x, 1, axis=0),
+        lambda x: wg.take(x, wg.asarray([1]), axis=0), lambda x: wg.special.softmax(x, axis=(0, 1)),
+    ]),
+]  # fmt: skip
+OTHERS = [
+    (name, at, index)
+    for name, most in (("torch", None), ("dask", None), ("jax", 1))
+    for at, (_, functions) in enumerate(ELSEWHERE[:most])
+    for index in range(len(functions))
+]
+
+
+@pytest.mark.whole
+@pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore")
+def test_what_each_library_computes_is_numpys() -> None:
+    def check(name: str, at: int, index: int) -> None:
+        if importlib.util.find_spec(name) is None:
+            return
+        array, functions = ELSEWHERE[at]
+        found = []
+        for library in (name, "numpy"):
+            with wg.use_backend(library):
+                result = functions[index](wg.asarray(array))
+                found.append(result)
+        np.testing.assert_allclose(found[0].numpy(), found[1].numpy(), rtol=1e-6, atol=1e-9)
+        assert found[0].dtype is found[1].dtype and found[0].backend.name == name
+
+    walk(OTHERS, check, whole=True)

@@ -76,7 +76,6 @@ def rows(text: str) -> dict[str, tuple[str, list[str]]]:
 
 
 def made_space(lines: str) -> dict[str, Any]:
-    """The variables of a row."""
     space: dict[str, Any] = {"__name__": "program", "__package__": __package__}
     exec(BEFORE + lines, space)
     return space
@@ -128,6 +127,8 @@ a class that is made
     | type(o).k = 3.0
 one array as two arguments
     | [X, X] | wg.sum(o[0]) * o[1] if o[0] is o[1] else o[0] - o[1] | o[1] = -X
+two arguments that become one array
+    | [X, -X] | wg.sum(o[0]) * o[1] if o[0] is o[1] else o[0] - o[1] | o[1] = o[0]
 one raw array as two arguments
     | [k := np.ones(3), k] | x * wg.asarray(o[0]) * wg.asarray(o[1]) | o[1] = np.arange(3.0)
 a replaced dataclass | [Config()] | x * dataclasses.replace(o[0], k=1.0).k | rescale()

@@ -38,7 +38,6 @@ def alike(
 
 
 def training_step(optimizer: Any, loss: Callable[..., Any]) -> Callable[..., Any]:
-    """One step of an optimiser."""
 
     def step(*batch: Any) -> Any:
         optimizer.zero_grad()
@@ -61,12 +60,10 @@ def network(optimiser: str, *middle: Any, **options: Any) -> tuple[Any, Any, Cal
 
 
 def batch() -> tuple[Any, Any]:
-    """What the network's step takes."""
     return wg.randn(6, 5), wg.random.randint(0, 3, (6,))
 
 
 def _seen(answer: Any) -> list[Any]:
-    """What a user can see of the leaves of an answer."""
     return [_leaf(x) for x in wg.func.tree_leaves(answer)]
 
 

@@ -34,6 +34,9 @@ least rate of a schedule changed
 Adam with new betas
     optimizer = optim.Adam(model.parameters(), lr=0.01)
     after i > 1: optimizer.param_groups[0].update(betas=(0.9 - 0.1 * i, 0.99))
+steps of a parameter counted anew
+    optimizer = optim.Adam(model.parameters(), lr=0.01)
+    after i == 3: optimizer.state[model[0].weight]["step"] = 1
 momentum switched on midway
     optimizer = optim.SGD(model.parameters(), lr=0.1)
     after i == 1: optimizer.param_groups[0].update(momentum=0.9)

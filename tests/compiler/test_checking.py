@@ -24,7 +24,6 @@ def training(**options):
 
 
 def run(step, model, optimizer, steps):
-    """All that a training leaves."""
     found = [step(wg.ones(2, 4) * float(i)).item() for i in range(steps)]
     found += [p.tolist() for p in model.parameters()]
     found += [p.grad.tolist() for p in model.parameters()]
@@ -56,7 +55,6 @@ def test_the_environment_says_how_often(monkeypatch):
 
 
 def swapped(name, by, program):
-    """A wrong pass: another function is called."""
     program = optimise(program)
     steps = [
         replace(step, function=by) if step.name == name and by is not None else step

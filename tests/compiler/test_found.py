@@ -136,6 +136,7 @@ JSON | 2.0 | x * float(json.dumps(o)) | static_argnames
 )
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", UNSEEN)
 def test_what_can_not_be_seen_into_is_refused(name: str) -> None:
     lines, (make, use, says) = UNSEEN[name]
@@ -181,8 +182,6 @@ def test_methods_of_objects_without_a_dict_are_refused() -> None:
 
 @dataclass
 class Computed:
-    """A constructor that computes an attribute."""
-
     x: Any
     n: int = field(default=0, init=False)
 

@@ -86,7 +86,6 @@ def _assigned(x: Any) -> Any:
 
 
 def given(shape: tuple[int, ...], layout: str) -> list[Any]:
-    """Three arrays of a layout."""
     return [LAYOUTS[layout](_rng.normal(size=shape)) for _ in range(3)]
 
 

@@ -59,22 +59,6 @@ def test_graph_breaks_sees_what_a_replay_would_not_show():
     assert {one.operation for one in breaks} >= {"floor", "detach"}
 
 
-def test_hooks_on_saved_values_are_called():
-    packed = []
-    w = wg.asarray([1.5], requires_grad=True)
-    f = wg.compile(lambda x: wg.sum(wg.exp(w * x)).backward())
-    for _ in range(3):
-        f(wg.ones(1))
-
-    def pack(x):
-        packed.append(x)
-        return x
-
-    with wg.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
-        f(wg.ones(1))
-    assert packed
-
-
 MODES = {
     wg.set_grad_enabled: (False, wg.is_grad_enabled),
     wg.set_default_dtype: (wg.float64, wg.get_default_dtype),

@@ -33,7 +33,6 @@ def values(tree: Any) -> Any:
 
 
 def once(w: Any, h: Any, x: Any) -> Any:
-    """Its step takes the state once."""
 
     def step(h: Any, x: Any) -> Any:
         h = wg.tanh(h @ w + x)
@@ -65,7 +64,6 @@ def nested(w: Any, h: Any, x: Any) -> Any:
 
 
 def inside(w: Any, h: Any, x: Any) -> Any:
-    """Its step is one of gradient descent."""
 
     def step(h: Any, x: Any) -> Any:
         g = wg.grad(lambda h: wg.sum(wg.sin(h @ w) * x))(h)
@@ -233,7 +231,6 @@ def detached(w: Any, h: Any, x: Any) -> Any:
 
 
 def inner(w: Any, h: Any, x: Any) -> Any:
-    """Its inner loops differ."""
     turns = iter((w, w, w, 2 * w, w, w, w, w, w) * 2)
 
     def step(h: Any, x: Any) -> Any:

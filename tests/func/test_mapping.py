@@ -193,6 +193,8 @@ def test_trees_and_axes() -> None:
 def test_chunks(chunk: int) -> None:
     found = wg.vmap(wg.grad(loss), (None, 0), 1, chunk_size=chunk)(double(W), double(X))
     close(found, wg.vmap(wg.grad(loss), (None, 0), 1)(double(W), double(X)))
+    mapped = wg.vmap(lambda x: (wg.ones(2), x), out_axes=(None, 0), chunk_size=chunk)
+    assert [x.shape for x in mapped(double(X))] == [(2,), double(X).shape]
     same = wg.vmap(lambda x: x + wg.random.rand(), chunk_size=chunk, randomness="same")
     assert len({*same(wg.zeros(5)).tolist()}) == 1
 

@@ -6,18 +6,18 @@ before: so that programs are deep, and operands stay where functions are smooth.
 
 import warnings
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, reject, seed, settings
 from hypothesis import strategies as st
 
 import wengert as wg
 from tests.catalogue.table import TABLE, TRACKED
-from tests.ops.cases import Case, apply, function, inexact_results, is_variable, tensor
-from tests.ops.test_oracles import FAULTS, oracle
+from tests.ops.cases import Case, apply, function, inexact_results, is_variable, named, tensor
 from wengert.testing.problem import values
 
 #: A row's name and kind with the case; or a statement's name.
@@ -155,6 +155,27 @@ class Wengert:
 
     def gradients(self, y: Any, leaves: Sequence[Any]) -> Sequence[Any]:
         return wg.autograd.grad(y, leaves, create_graph=True, materialize_grads=True)
+
+
+@cache
+def oracle(library, name):
+    """An oracle's function for a row: by its own name, in the first module that has it; or None."""
+    entry = TABLE[name]
+    call = getattr(entry, library)
+    if call is None or isinstance(call, str):
+        if library == "torch":
+            torch = pytest.importorskip("torch")
+            homes = pytest.importorskip("array_api_compat.torch"), torch, torch.special
+        else:
+            jax = pytest.importorskip("jax")
+            homes = jax.numpy, jax.nn, jax.scipy, jax.scipy.special
+        return named(call or name, *homes)
+    return call or None
+
+
+#: What PyTorch says of numbers modulo arrays, and of an array between bounds that are empty.
+NONE = ("derivative for aten::remainder is not", "derivative for aten::floor_divide is not")
+FAULTS = (*NONE, "match the broadcast shape")
 
 
 class PyTorch:

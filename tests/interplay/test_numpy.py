@@ -182,6 +182,7 @@ def test_answer(line, backend):
         np.testing.assert_array_equal(one.numpy(), other)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("line", [line.replace("n.", "np.", 1) for line in OF_NUMPY])
 @pytest.mark.usefixtures("known")
 def test_rows_of_the_room(line, backend):

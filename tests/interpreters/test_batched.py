@@ -1,6 +1,5 @@
 """Batches: what a primitive does to one is what it does to each of its members."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,6 +7,7 @@ import pytest
 
 import wengert as wg
 from tests.catalogue.table import TABLE
+from tests.walking import walk
 from wengert.backends import Backend, backend_of, dtype_of
 from wengert.func.jacobians import identity
 from wengert.interpreters.batched import Batched, members
@@ -29,18 +29,6 @@ def host(x: Any) -> np.ndarray:
     return backend_of(x).to_numpy(backend_of(x).array(x))
 
 
-def check_equal(found: Any, expected: Sequence[Any], level: int) -> None:
-    """Whether a batch is the arrays that were computed one after the other."""
-    inner = members(found, level, COUNT)
-    assert isinstance(found, Batched) or not any(isinstance(y, Batched) for y in expected)
-    assert tuple(found.shape) == tuple(expected[0].shape)
-    assert found.dtype == expected[0].dtype
-    wanted = np.stack([host(y) for y in expected])
-    # Sums in another order: what is added up has about this size.
-    scale = np.max(abs(wanted), initial=1.0, where=np.isfinite(wanted)) if wanted.size else 1.0
-    np.testing.assert_allclose(host(inner), wanted, rtol=1e-9, atol=1e-11 * scale)
-
-
 # -- one by one ----------------------------------------------------------------------------------
 
 
@@ -52,17 +40,11 @@ def test_loops_are_the_exception() -> None:
 
 
 def test_a_primitive_without_a_rule_runs_for_each_member() -> None:
-    level = new_level()
     logits = np.random.default_rng(0).standard_normal((COUNT, 4, 3))
-    labels = np.array([0, 2, 1, 1])
-    found = wg.nn.functional.cross_entropy(
-        untracked(Batched(logits, level)), wg.asarray(labels), reduction="none"
-    )._array
-    expected = [
-        wg.nn.functional.cross_entropy(wg.asarray(x), wg.asarray(labels), reduction="none")._array
-        for x in logits
-    ]
-    check_equal(found, expected, level)
+    labels = wg.asarray(np.array([0, 2, 1, 1]))
+    loss = lambda x: wg.nn.functional.cross_entropy(x, labels, reduction="none")
+    found = wg.vmap(loss)(wg.asarray(logits))
+    np.testing.assert_allclose(host(found), [host(loss(wg.asarray(x))) for x in logits])
 
 
 ROW, COLUMN = np.array([0, 1, 0]), np.array([[1], [-1]])
@@ -84,38 +66,32 @@ KEYS = [
 
 @pytest.mark.parametrize("key", KEYS, ids=str)
 def test_batches_are_indexed_by_any_key(key: Any, backend: Backend) -> None:
-    """Read, replaced (by a value that broadcasts), and scattered: of each member as alone."""
+    """Read, replaced (by a value that broadcasts), and added to: of each member as alone."""
     random = np.random.default_rng(0)
     x = random.standard_normal((COUNT, 2, 3, 4))
     value = random.standard_normal((COUNT, *x[0][key].shape[1:]))
     parts = key if isinstance(key, tuple) else (key,)
-    arrays = [wg.asarray(part) for part in parts if isinstance(part, np.ndarray)]
-    rest = iter(arrays)
-    made = tuple([next(rest) if isinstance(part, np.ndarray) else part for part in parts])
-    static = tuple(["array" if isinstance(part, np.ndarray) else part for part in parts])
-    level = new_level()
-    batch = untracked(Batched(wg.asarray(x)._array, level))
-    values = untracked(Batched(wg.asarray(value)._array, level))
+    made = tuple(wg.asarray(part) if isinstance(part, np.ndarray) else part for part in parts)
 
-    check_equal(batch[made]._array, [wg.asarray(y[key])._array for y in x], level)
-    for changed, new in ((batch, values), (wg.asarray(x[0]), values), (batch, value[0])):
-        out = changed * 1
-        out[made] = wg.asarray(new) if isinstance(new, np.ndarray) else new
-        expected = []
+    def read(x: Any) -> Any:
+        return x[made]
+
+    def written(x: Any, value: Any) -> Any:
+        out = x * 1
+        out[made] = value
+        return out, wg.at(x)[made].add(value)
+
+    np.testing.assert_array_equal(host(wg.vmap(read)(wg.asarray(x))), [y[key] for y in x])
+    for axes in ((0, 0), (None, 0), (0, None)):
+        given = [a if at == 0 else a[0] for a, at in zip((x, value), axes, strict=True)]
+        found = wg.vmap(written, axes)(*map(wg.asarray, given))
         for m in range(COUNT):
-            y = (x[m] if changed is batch else x[0]).copy()
-            one = wg.asarray(y)
-            one[made] = wg.asarray(value[m] if new is values else new)
-            expected.append(one._array)
-        check_equal(out._array, expected, level)
-    whole = batch[made]
-    added = PRIMITIVES["scatter_add"].bind(whole, *arrays, key=static, shape=(2, 3, 4))
-    expected = []
-    for y in x:
-        total = np.zeros((2, 3, 4))
-        np.add.at(total, key, y[key])
-        expected.append(wg.asarray(total)._array)
-    check_equal(added._array, expected, level)
+            y, v = (a[m] if at == 0 else a for a, at in zip(given, axes, strict=True))
+            replaced, added = y.copy(), y.copy()
+            replaced[key] = v
+            np.add.at(added, key, v)
+            for ours, theirs in zip(found, (replaced, added), strict=True):
+                np.testing.assert_allclose(host(ours)[m], theirs, rtol=1e-9, atol=1e-11)
 
 
 def test_a_length_may_be_left_open() -> None:
@@ -205,3 +181,76 @@ def test_detaching_reaches_inside() -> None:
     found = untracked(batch).detach()._array
     assert isinstance(found, Batched)
     assert found.inner is x
+
+
+#: Functions of one batched array, or of two, by the ways in which rules run: with axes moved, for
+#: each member, by composites, by labels, and where one input alone is batched.
+CALLS: list[Any] = [
+    lambda x: wg.cumulative_sum(x, axis=0),
+    lambda x: wg.cumulative_sum(x, axis=-1, include_initial=True),
+    lambda x: wg.sum(x, axis=0, keepdims=True),
+    lambda x: wg.max(x, axis=(0, -1)),
+    lambda x: wg.argsort(x, axis=0, descending=True),
+    lambda x: wg.unstack(x, axis=1)[2],
+    lambda x: wg.unique_counts(x).counts,
+    lambda x: wg.linalg.qr(x).R,
+    lambda x: wg.linalg.svd(x).S,
+    lambda x: wg.linalg.eigh(wg.linalg.matmul(x.mT, x))[0],
+    lambda x: wg.take(x, wg.asarray([1, 1]), axis=-1),
+    lambda x: wg.flip(x, axis=(0, 1)),
+    lambda x, y: wg.linalg.cross(x, y, axis=0),
+    lambda x, y: wg.vecdot(x, y, axis=0),
+    lambda x, y: wg.vecdot(x, y[0]),
+    lambda x, y: wg.vecdot(x[1], y, axis=-1),
+    lambda x, y: wg.einsum("ij,kj->ik", x, y),
+    lambda x, y: wg.tensordot(x, y, axes=((0, 1), (0, 1))),
+    lambda x, y: wg.searchsorted(wg.sort(x[0]), y[1]),
+    lambda x, y: wg.take_along_axis(x, wg.argsort(y, axis=0), axis=0),
+    lambda x, y: wg.where(x > y, x, y[0]),
+    lambda x, y: wg.concat([x, y], axis=-1),
+    lambda x, y: wg.stack([x, y], axis=1),
+]
+
+
+@pytest.mark.parametrize("batched", [(True, False), (False, True), (True, True)], ids=str)
+def test_functions_run_as_for_each_member(batched: tuple[bool, bool]) -> None:
+    random = np.random.default_rng(2)
+    pair = [wg.asarray(random.standard_normal((COUNT, 3, 4))) for _ in range(2)]
+
+    def check(at: int) -> None:
+        call = CALLS[at]
+        count = call.__code__.co_argcount
+        axes = tuple([0 if own else None for own in batched[:count]])
+        if not any(own == 0 for own in axes):
+            return
+        given = [x if own else x[0] for x, own in zip(pair[:count], batched, strict=False)]
+        found = wg.vmap(call, in_axes=axes)(*given)
+        expected = [
+            call(*[x[m] if own else x for x, own in zip(given, batched, strict=False)]).numpy()
+            for m in range(COUNT)
+        ]
+        np.testing.assert_allclose(found.numpy(), expected, rtol=1e-12, atol=1e-12)
+
+    walk([(at,) for at in range(len(CALLS))], check, whole=True)
+
+
+def test_what_a_mapped_function_closes_over_has_the_sum_of_all_members() -> None:
+    w = wg.asarray([1.0, 2.0], dtype="float64", requires_grad=True)
+    x = wg.asarray(np.arange(6.0).reshape(3, 2))
+    out = wg.vmap(lambda x: wg.sum(wg.sin(w * x)))(x)
+    wg.sum(out**2).backward(create_graph=True)
+    y, u = x.numpy(), w.detach().numpy()
+    inner = np.sin(u * y).sum(1, keepdims=True)
+    np.testing.assert_allclose(w.grad.detach().numpy(), (2 * inner * np.cos(u * y) * y).sum(0))
+
+
+def test_members_change_in_place_under_no_grad() -> None:
+    def shifted(x: Tensor) -> Tensor:
+        y = x * 2
+        with wg.no_grad():
+            y += 1
+        return y * x
+
+    x = wg.asarray([1.0, 3.0])
+    np.testing.assert_array_equal(wg.vmap(shifted)(x).numpy(), [3, 21])
+    np.testing.assert_array_equal(wg.vmap(wg.grad(shifted))(x).numpy(), [5, 13])

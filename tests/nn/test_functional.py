@@ -188,6 +188,19 @@ def test_class_indices_out_of_range(backend: Any, wrong: int, options: dict[str,
     assert math.isfinite(ignored.item())
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
+def test_classes_of_images_are_those_of_rows(dtype: str) -> None:
+    x, target = wg.asarray(X, dtype=dtype), wg.asarray(LABELS)
+    options: Any = {"reduction": "none", "label_smoothing": 0.25}
+    rows = F.cross_entropy(x, target, **options)
+    image = wg.moveaxis(wg.reshape(x, (2, 2, 3)), -1, 1)
+    found = F.cross_entropy(image, wg.reshape(target, (2, 2)), **options)
+    one = F.cross_entropy(x[0], target[0], **options)
+    assert found.dtype is x.dtype and found.shape == (2, 2) and one.shape == ()
+    np.testing.assert_array_equal(found.numpy().ravel(), rows.numpy())
+    np.testing.assert_allclose(one.numpy(), rows.numpy()[0], rtol=1e-15)
+
+
 #: Calls, their errors, and what these say.
 REFUSED = r"""
 F.cross_entropy(x, t[:3]) | ValueError | batch_size \(4\).*\(3\)
@@ -259,6 +272,13 @@ REDUCED: list[tuple[str, list[np.ndarray], dict[str, Any], float]] = [
     ("cross_entropy", [X, LABELS], {"label_smoothing": 0.25}, 4),
     ("cross_entropy", [X, LABELS], {"weight": W}, W[LABELS].sum()),
     ("cross_entropy", [X, LABELS], {"ignore_index": 2}, 2),
+    ("cross_entropy", [X, LABELS], {"weight": W, "label_smoothing": 0.25}, W[LABELS].sum()),
+    (
+        "cross_entropy",
+        [X, LABELS],
+        {"weight": W, "label_smoothing": 0.25, "ignore_index": 0},
+        W[LABELS[LABELS != 0]].sum(),
+    ),
     ("cross_entropy", [X, LABELS], {"weight": W, "ignore_index": 0}, W[LABELS[1:]].sum()),
     ("cross_entropy", [X, P], {}, 4),
     ("cross_entropy", [X, P], {"weight": W, "label_smoothing": 0.25}, 4),

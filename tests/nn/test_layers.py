@@ -110,6 +110,33 @@ def test_signatures_of_stored_options_are_those_of_the_functions() -> None:
 def test_modules_that_read_the_same_are_written_once() -> None:
     layers = nn.ModuleList([nn.ReLU(), nn.Tanh(), nn.Tanh(), nn.ReLU()])
     assert repr(layers) == "ModuleList(\n  (0): ReLU()\n  (1-2): 2 x Tanh()\n  (3): ReLU()\n)"
+    params = nn.ParameterList([nn.Parameter(wg.ones((2, 3), dtype="float64"))])
+    text = "  (0): Parameter containing: [wengert.float64 of size 2x3]"
+    assert repr(params) == f"ParameterList(\n  {text}\n)"
+    for layer, options in (
+        (nn.GRUCell(2, 5, bias=False), "2, 5, bias=False"),
+        (nn.Embedding(5, 3, -1), "5, 3, padding_idx=4"),
+        (nn.ZeroPad2d(1), "(1, 1, 1, 1)"),
+        (nn.Flatten(), "start_dim=1, end_dim=-1"),
+        (nn.LSTM(2, 3, 2, bidirectional=True), "2, 3, num_layers=2, bidirectional=True"),
+        (
+            nn.GRU(2, 3, bias=False, batch_first=True, dropout=0.5, num_layers=2),
+            "2, 3, num_layers=2, bias=False, batch_first=True, dropout=0.5",
+        ),
+        (nn.Linear(3, 2, bias=False), "in_features=3, out_features=2, bias=False"),
+    ):
+        assert repr(layer) == f"{type(layer).__name__}({options})"
+
+
+def test_parameters_and_averages_are_reset() -> None:
+    for layer in (nn.BatchNorm1d(3), nn.LayerNorm(3), nn.RMSNorm(3), nn.GroupNorm(1, 3)):
+        before = {name: x.numpy() for name, x in layer.state_dict().items()}
+        layer(wg.asarray(X, dtype=wg.float32))
+        for parameter in layer.parameters():
+            nn.init.constant_(parameter, 5.0)
+        layer.reset_parameters()
+        for name, x in layer.state_dict().items():
+            np.testing.assert_array_equal(x.numpy(), before[name])
 
 
 def test_what_helps_against_names_is_not_said_of_sizes() -> None:

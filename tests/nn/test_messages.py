@@ -24,6 +24,19 @@ class Bare(nn.Module):
 
 #: Calls, their errors, and words of these.
 REFUSED = """
+F.binary_cross_entropy(wg.full(2, 1.5), wg.ones(2)) | ValueError | of input should be between 0
+F.binary_cross_entropy(wg.full(2, -0.5), wg.ones(2)) | ValueError | ; for logits use binary_cross_e
+F.one_hot(wg.asarray([0, 1]), 0) | RuntimeError | num_classes should be positive, not 0
+F.batch_norm(wg.ones(2), None, None) | RuntimeError | batch_norm needs an input (N, C, ...)
+F.instance_norm(wg.ones((2, 3))) | RuntimeError | instance_norm needs an input (N, C, L, ...)
+F.gaussian_nll_loss(wg.ones(2), wg.ones(2), wg.ones(2, dtype="complex64")) | TypeError |
+    gaussian_nll_loss takes a real var beside an array of float32, not one of complex64
+F.pad(wg.ones(2), 1) | TypeError | pad takes a sequence of integers as pad, not 1
+F.normalize(wg.ones(2), dim=1) | IndexError | axis 1 is out of bounds
+nn.MultiheadAttention(4, 2)(*[wg.ones((3, 1, 4))] * 3, attn_mask=wg.ones((2, 2), dtype="bool")) |
+    RuntimeError | attn_mask is of shape (2, 2), and should be of (3, 3) or (2, 3, 3)
+nn.init.calculate_gain("leaky_relu", "a") | ValueError | negative_slope a not a valid number
+optim.SGD([wg.ones(2, requires_grad=True)], lr=[wg.ones(2)]) | TypeError | an array of shape (2,)
 nn.Linea | AttributeError | did you mean 'Linear'?
 F.nll_loss(wg.ones((2, 3)), wg.ones(2)) | RuntimeError | cast with wg.astype(target, wg.int64)
 F.linear(wg.ones((2, 3)), wg.ones((4, 3)), wg.ones(1)) | RuntimeError | a bias of shape (1,)

@@ -122,6 +122,7 @@ def test_conversions(backend: Backend) -> None:
     np.testing.assert_array_equal(x.grad.numpy(), np.ones_like(SQUARE))
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -139,6 +139,11 @@ def test_uniform_numbers_for_bfloat16_have_its_bits_in_single_precision() -> Non
     np.testing.assert_array_equal(values * 256, np.floor(values * 256))  # 8 bits
 
 
+def test_a_compiled_function_seeds_no_generator() -> None:
+    with pytest.raises(RuntimeError, match="generators are seeded"):
+        wg.compile(lambda x: wg.manual_seed(0) or x * 2, strict=True)(wg.ones(2))
+
+
 def test_counts_and_bounds_are_integers() -> None:
     for wrong in (2.7, "3", np.float64(3), None):
         for call in (wg.randperm, wg.random.randint, lambda n: wg.random.randint(0, n)):

@@ -12,8 +12,18 @@ from hypothesis import strategies as st
 
 import wengert as wg
 from tests.catalogue.scipy import HARD, ROWS, Call
-from tests.scipy.compare import is_symmetric, libraries, mirrored, results_of, tensor, wrong
+from tests.scipy.compare import (
+    is_symmetric,
+    libraries,
+    mirrored,
+    results_of,
+    slope,
+    tensor,
+    total,
+    wrong,
+)
 from tests.scipy.test_names import OURS
+from tests.walking import walk
 from wengert.scipy import special
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -28,6 +38,38 @@ ROOM = "wengert.scipy."
 @pytest.mark.parametrize("row", ROWS, ids=IDS)
 def test_values_and_derivatives(row: Call) -> None:
     assert [*wrong(row)] == []
+
+
+def test_values_and_slopes_along_one_direction() -> None:
+    """Of all arguments together: what takes no time of each row."""
+
+    def check(_: str, at: int) -> None:
+        row = ROWS[at]
+        (ours, theirs), given, (values, slopes, _) = libraries(row), row.given, row.near
+        tensors = {k: tensor(v).requires_grad_() for k, v in given.items()}
+        results, expected = (results_of(row.run(*x)) for x in ((ours, tensors), (theirs, given)))
+        for one, own in zip(results, expected, strict=True):
+            assert one.dtype.name == np.asarray(own).dtype.name
+            np.testing.assert_allclose(one.detach().numpy(), own, rtol=values, atol=values / 100)
+        along = {k: np.sin(1.0 + np.arange(x.size)).reshape(x.shape) for k, x in given.items()}
+        along |= {k: mirrored(v) for k, v in along.items() if is_symmetric(given[k])}
+        found = total(results)
+        if isinstance(found, wg.Tensor) and found.requires_grad:
+            found.backward()
+        moving = [(k, x.grad.numpy()) for k, x in tensors.items() if x.grad is not None]
+
+        def moved(h: float) -> Any:
+            return total(row.run(theirs, {k: x + h * along[k] for k, x in given.items()}))
+
+        number = slope(moved, 0.0, 1.0, row.step)
+        assert abs(sum(np.sum(g * along[k]) for k, g in moving) - number) < slopes * (
+            len(given) + abs(number)
+        )
+
+    rooms = ("integrate.", "optimize.", "interpolate.griddata")
+    walk(
+        [(r.name, i) for i, r in enumerate(ROWS) if not r.name.startswith(rooms)], check, whole=True
+    )
 
 
 def _near(x: Any) -> Any:

@@ -1,5 +1,6 @@
 """Bad input to the backward pass, to functions with rules of their own, and to hooks."""
 
+import copy
 import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -100,9 +101,42 @@ BAD: list[tuple[type[Exception], str, Callable[[], Any]]] = [
     (RuntimeError, "should have shape", lambda: pushed(lambda t: wg.ones(3))),
     (RuntimeError, "is on array_api_strict, but should be on numpy",
      lambda: hooked(lambda g: strict(2, dtype=wg.float32))),
+    (TypeError, "multiply takes Tensors, .* not None", lambda: wg.multiply(leaf(2), None)),
+    (TypeError, "add takes Tensors or arrays, and was given only: int, float",
+     lambda: PRIMITIVES["add"].bind(1, 2.0)),
+    (TypeError, "add takes Tensors, .*, not list; convert it with", lambda: wg.add(leaf(1), [1])),
+    (TypeError, "add takes Tensors, arrays and Python numbers, not str$",
+     lambda: PRIMITIVES["add"].bind(leaf(1), "a")),
+    (BackendError, r"of two backends, numpy .shape .1,.. and array_api_strict .shape .2,..; move",
+     lambda: wg.add(leaf(1), strict(2))),
+    (ValueError, r"add: the shapes .2,. and .3,. do not", lambda: leaf(2) + leaf(3)),
+    (TypeError, r"bitwise_and takes integer or boolean arrays, and was given float32 .2,., 1",
+     lambda: wg.bitwise_and(leaf(2), 1)),
+    (TypeError, "bitwise_invert takes integer or boolean", lambda: wg.bitwise_invert(leaf(2))),
+    (OverflowError, r"add: the number 200 is out of bounds for int8 .-128 to 127.; convert",
+     lambda: wg.ones(2, dtype=wg.int8) + 200),
+    (OverflowError, "256 is out of bounds for uint8 .0 to 255.",
+     lambda: 256 * wg.ones(2, dtype=wg.uint8)),
+    (TypeError, "uint64 and int8 have no common dtype",
+     lambda: wg.ones(2, dtype=wg.uint64) + wg.ones(2, dtype=wg.int8)),
+    (TypeError, "real floating one, and not int64", lambda: wg.set_default_dtype(wg.int64)),
+    (NotImplementedError, "needs a static method backward",
+     lambda: wg.autograd.Function.backward(None)),
+    (TypeError, "integer Tensors of one element can be an index, .*float32 and shape .2,.",
+     lambda: [1, 2][leaf(2)]),
+    (TypeError, r"an index, and this one has dtype float32 and shape \(\)", lambda: [1][leaf()]),
+    (TypeError, "len.. of a 0-d tensor", lambda: len(leaf())),
+    (BufferError, "Can't export a Tensor that requires grad", lambda: np.from_dlpack(leaf(2))),
+    (RuntimeError, "support the deepcopy protocol", lambda: copy.deepcopy(leaf(2) * 2)),
+    (ValueError, "of shape .2,. has 2 elements and cannot be", lambda: float(wg.ones(2))),
+    (RuntimeError, r"output with shape .2,. doesn't match the broadcast shape .3, 2.",
+     lambda: (leaf(2) * 1).__iadd__(leaf(3, 2))),
+    (RuntimeError, "result type float32 can't be stored .* dtype int64",
+     lambda: wg.ones(2, dtype=wg.int64).__iadd__(wg.ones(2))),
 ]  # fmt: skip
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("kind", "text", "bad"), BAD)
 def test_bad_input(kind: type[Exception], text: str, bad: Callable[[], Any]) -> None:
     with pytest.raises(kind, match=text):

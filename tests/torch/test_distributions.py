@@ -46,8 +46,8 @@ def test_parameters_and_values_out_of_range_are_errors(room: Any) -> None:
         if family != "Categorical":
             eval(f"{line[:-1]}, validate_args=False)", space).log_prob(room.tensor([bad]))
 
-    walk([(line.partition("(")[0], line) for line in WRONG], check)
-    walk([(n.partition("(")[0], n, *ends) for n, ends in VALUES.items()], check_value)
+    walk([(line.partition("(")[0], line) for line in WRONG], check, whole=True)
+    walk([(n.partition("(")[0], n, *ends) for n, ends in VALUES.items()], check_value, whole=True)
 
 
 def test_values_of_joined_ones_are_checked(room: Any) -> None:

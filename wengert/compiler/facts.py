@@ -30,8 +30,6 @@ class Facts(NamedTuple):
 
     #: When the result is an operand, to the last bit.
     identity: Rule | None = None
-    #: The operator that does the same to arrays of one dtype, or to an array.
-    symbol: str | None = None
     #: The inputs some values of which raise an error, such as a singular matrix or an index out of
     #: bounds; of an elementwise one integers alone.
     raises: tuple[str, ...] = ()
@@ -103,29 +101,11 @@ def _table(names: str, facts: Facts) -> dict[str, Facts]:
 
 
 FACTS: Final[dict[str, Facts]] = {
-    "add": Facts(symbol="+"),
-    "subtract": Facts(symbol="-"),
-    "multiply": Facts(times_one, "*"),
-    "divide": Facts(over_one, "/"),
-    "floor_divide": Facts(symbol="//"),
-    "remainder": Facts(symbol="%"),
-    "pow": Facts(over_one, "**", raises=("x2",)),
-    "positive": Facts(same_elements, "+"),
-    "negative": Facts(involution, "-"),
-    "matmul": Facts(symbol="@"),
-    "equal": Facts(symbol="=="),
-    "not_equal": Facts(symbol="!="),
-    "less": Facts(symbol="<"),
-    "less_equal": Facts(symbol="<="),
-    "greater": Facts(symbol=">"),
-    "greater_equal": Facts(symbol=">="),
-    "bitwise_and": Facts(symbol="&"),
-    "bitwise_or": Facts(symbol="|"),
-    "bitwise_xor": Facts(symbol="^"),
-    "bitwise_invert": Facts(symbol="~"),
-    "bitwise_left_shift": Facts(symbol="<<"),
-    "bitwise_right_shift": Facts(symbol=">>"),
-    **_table("astype broadcast_to", Facts(same_elements)),
+    "multiply": Facts(times_one),
+    "divide": Facts(over_one),
+    "pow": Facts(over_one, raises=("x2",)),
+    "negative": Facts(involution),
+    **_table("positive astype broadcast_to", Facts(same_elements)),
     "matrix_transpose": Facts(involution, moves=True),
     "permute_dims": Facts(permute, moves=True),
     **_table("expand_dims squeeze reshape", Facts(in_order, moves=True)),
@@ -151,6 +131,13 @@ standardised std var window_argmax
 """.split()  # noqa: SIM905 -- a page of names is none to read
 )
 _NOTHING: Final = Facts()
+_OPERATORS: Final = """
+add + subtract - multiply * divide / floor_divide // remainder % pow ** positive + negative -
+matmul @ equal == not_equal != less < less_equal <= greater > greater_equal >= bitwise_and &
+bitwise_or | bitwise_xor ^ bitwise_invert ~ bitwise_left_shift << bitwise_right_shift >>
+""".split()  # noqa: SIM905
+#: By rows the operator that does the same to arrays of one dtype, or to an array.
+SYMBOLS: Final = dict(zip(_OPERATORS[::2], _OPERATORS[1::2], strict=True))
 #: Rows by other names: functions that a row's composite hands on to, and Python's arithmetic.
 _ALSO: Final = {"asarray": "astype", "concat": "concat_arrays", "stack": "stack_arrays"} | {
     f"number.{python}": name for python, name, *_ in (*BINARY, *UNARY, *ORDER, *EQUALITY)

@@ -42,7 +42,6 @@ class Run:
 
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
-    """The launches of compiled programs with kernels."""
     found: list[Run] = []
     kernels = importlib.import_module("tests.simulated_cupy.kernels")
     run, mapped = kernels.ElementwiseKernel._run, kernels.ReductionKernel._mapped

@@ -39,7 +39,6 @@ def recurrent(kind):
 
 
 def tree():
-    """A tree, a number, a Tensor of the state."""
     table = wg.asarray(np.arange(12.0).reshape(4, 3))
 
     @wg.compile
@@ -51,7 +50,6 @@ def tree():
 
 
 def places():
-    """Indices."""
     table = wg.asarray(np.arange(12.0).reshape(4, 3))
 
     @wg.compile

@@ -59,7 +59,6 @@ class Training:
         return loss
 
     def compiled(self) -> Any:
-        """Its step, which has a program."""
         step = wg.compile(self.step, check=0)
         for i in range(4):
             step(*batch(i))
@@ -90,7 +89,6 @@ def same(found: list[Any], expected: list[Any]) -> bool:
 
 
 def eagerly(optimiser: str, steps: int, **options: Any) -> Training:
-    """What eager steps leave."""
     training = Training(optimiser, **options)
     for i in range(steps):
         training.step(*batch(i))

@@ -116,7 +116,6 @@ ROWS = dict(row.split(" |") for row in LEFT.strip().replace("\n    |", " |").spl
 
 
 def of(text: str) -> Callable[..., Any]:
-    """The function of an expression."""
     return eval(f"lambda xp, x, y, z, n, s: {text}", {"np": np} | DTYPES)  # type: ignore[no-any-return]
 
 

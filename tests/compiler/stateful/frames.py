@@ -21,7 +21,6 @@ BOUND = "\nMine.step = step\nstep = mine.step"
 
 
 def lines(*body: str, given: str = "x, ARGUMENTS") -> str:
-    """The function with the lines of its body."""
     return f"COMPILE\ndef step({given}):\n" + indent("\n".join(body), "    ")
 
 
@@ -84,6 +83,22 @@ FRAMES: list[Frame] = [
         pure=False,
     ),
     Frame(
+        "gradients",
+        lines(
+            "def loss(z):\n    h = z\n    BODY\n    return wg.mean(h ** 2)",
+            "value, g = wg.value_and_grad(loss)(x)\nreturn value, g",
+        ),
+    ),
+    Frame(
+        "own update",
+        lines(
+            *("h = x * spare\nBODY", VALUE, "(g,) = wg.autograd.grad(loss, [spare])"),
+            *("with wg.no_grad():\n    spare.sub_(0.1 * g)", GIVES),
+        ),
+        changes=("spare.mul_(0.5)",),
+        pure=False,
+    ),
+    Frame(
         "keywords",
         lines(
             "h = x * scale\nif on:\n    h = -h\nfor k, v in more.items():\n    h = h + v",
@@ -98,6 +113,18 @@ FRAMES: list[Frame] = [
             "results.append(step(CALL, extra=1.0, scale=2))",
             "results.append(step(CALL, other=0.5))",
         ),
+    ),
+    Frame(
+        "carried",
+        lines("h = wg.tanh(x + carried[-1])\nBODY\nAFTER\nreturn plain(h, 0.5, GIVES)"),
+        "carried = [wg.zeros(3, 4)]",
+        calls=(
+            f"{CALL}; carried[-1] = wg.tanh(results[-1][0]).detach()",
+            f"{CALL}; carried.append(results[-1][0].detach())",
+            f"{CALL}; carried[:] = [results[-1][0] * 0.5]",
+            "x0 = step(CALL)[0].detach()",
+        ),
+        pure=False,
     ),
     Frame("method", lines(BEGIN, PLAIN, given="self, x, ARGUMENTS") + BOUND, method=True),
     Frame(

@@ -28,8 +28,6 @@ _files = count()
 
 
 class Finding(NamedTuple):
-    """What is wrong with a program."""
-
     kind: str
     message: str
     program: Program
@@ -37,7 +35,6 @@ class Finding(NamedTuple):
 
     @property
     def snippet(self) -> str:
-        """The program as a text to paste."""
         lines = [self.program.source(self.program.decorator)]
         for i, line in enumerate(self.program.script()):
             lines.append(line + ("  # <--" if i == self.at else ""))
@@ -45,8 +42,6 @@ class Finding(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What there is after a line."""
-
     state: list[tuple[str, Any]]
     error: BaseException | None
 
@@ -57,7 +52,6 @@ def _compiled(line: str) -> Any:
 
 
 def run(program: Program, compiled: bool) -> list[Seen]:
-    """Run a program line by line."""
     name = f"<stateful {next(_files)}>"
     source = program.source(program.decorator if compiled else "")
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
@@ -78,7 +72,6 @@ def run(program: Program, compiled: bool) -> list[Seen]:
 
 
 def judged(program: Program, backend: str = "numpy") -> Finding | None:
-    """What is wrong with a program, if anything is."""
     with warnings.catch_warnings(), np.errstate(all="ignore"), wg.use_backend(backend):
         warnings.simplefilter("ignore")
         eager = run(program, False)
@@ -105,7 +98,6 @@ _REMEDIES = re.compile(
 
 
 def _helps(error: BaseException) -> bool:
-    """Whether an error says what to do."""
     return bool(_REMEDIES.search(str(error).lower()))
 
 
@@ -222,7 +214,6 @@ def _inside(path: str, held: dict[str, Any], found: Any, known: Any, kept: Any) 
 
 
 def _close(x: Any, y: Any) -> bool:
-    """Whether two arrays differ by rounding at most."""
     if x.dtype != y.dtype or x.shape != y.shape:
         return False
     if x.dtype.kind not in "fc":
@@ -235,7 +226,6 @@ def _close(x: Any, y: Any) -> bool:
 def difference(
     a: list[tuple[str, Any]], b: list[tuple[str, Any]], same: Callable[[Any, Any], bool] = same_bits
 ) -> str:
-    """The first thing that differs."""
     for (here, x), (there, y) in zip(a, b, strict=False):
         if here != there:
             return f"{here} eagerly, {there} compiled"

@@ -86,7 +86,6 @@ class Part(NamedTuple):
     places: tuple[tuple[str, str, str], ...]  # variable, place, value
 
     def written(self, text: str, inside: bool) -> str:
-        """Fill variables and numbers into a text."""
         for i, (name, place, _) in enumerate(self.places):
             v = f"{name}{self.number}"
             form = "mine.{v}" if place == "itself" and not inside else PLACES[place][1]
@@ -104,8 +103,6 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True)
 class Program:
-    """A frame, its parts and the script."""
-
     frame: Frame
     parts: tuple[Part, ...]
     events: tuple[Event, ...]
@@ -123,7 +120,6 @@ class Program:
         return list(dict.fromkeys(used))
 
     def setup(self) -> str:
-        """The lines before the function."""
         used = self._places()
         slots = "".join(
             f'"{name}{part.number}", '
@@ -197,7 +193,6 @@ class Program:
         return f"{PRELUDE}{start}def make():\n{indent(inner, '    ')}\n{end}"
 
     def script(self) -> list[str]:
-        """The lines of the script."""
         lines = []
         for i, event in enumerate(self.events):
             if event.arguments is None:

@@ -10,7 +10,7 @@ import pytest
 
 import wengert as wg
 from tests.compiler.stateful.generator import drawn
-from tests.compiler.stateful.judge import difference, frozen, judged
+from tests.compiler.stateful.judge import difference, frozen, judged, run
 from tests.compiler.stateful.pieces import PIECES
 from tests.ops.cases import examples
 
@@ -75,3 +75,15 @@ def test_all_that_differs_is_seen() -> None:
 
     for change in ("", *SEEN.splitlines()):
         assert bool(difference(space(""), space(change))) == bool(change), change
+
+
+def test_a_program_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What replays skip, here the drawing of random numbers, shows in some program."""
+    program = next(
+        p for p in map(drawn, range(1000)) if "noise" in [part.piece.name for part in p.parts]
+    )
+    eager, again = run(program, False), run(program, False)
+    assert not any(difference(a.state, b.state) for a, b in zip(eager, again, strict=True))
+    monkeypatch.setattr(wg, "rand_like", lambda x: wg.zeros_like(x))
+    other = run(program, False)
+    assert any(difference(a.state, b.state) for a, b in zip(eager, other, strict=True))

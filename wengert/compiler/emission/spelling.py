@@ -19,7 +19,7 @@ from wengert.backends import Backend
 from wengert.backends.keys import cut
 from wengert.compiler.capture.recorded import Arithmetic
 from wengert.compiler.cupy import Kernel
-from wengert.compiler.facts import facts_of, row_of
+from wengert.compiler.facts import SYMBOLS, row_of
 from wengert.compiler.libraries import library_of
 from wengert.compiler.passes.forms import Method, form
 from wengert.compiler.program import Instruction, Value
@@ -234,7 +234,7 @@ class Speller:
     def _infix(self, step: Instruction, operands: list[str]) -> str | None:
         """The call as an operator; None if the operator may differ."""
         found = row_of(step.name)
-        symbol = facts_of(found).symbol
+        symbol = None if found is None else SYMBOLS.get(found.name)
         if step.name.startswith("number.") and symbol is not None:
             if len(operands) == 1:
                 return f"{symbol}{operands[0]}"

@@ -184,11 +184,6 @@ def gaussian_nll_loss(
             f"var is of incorrect size: it is of shape {own}, and needs the input's, {shape}, or "
             f"{shape[:-1]}"
         )
-    for held in (x, v):
-        if held.dtype.complex:
-            raise TypeError(
-                f"gaussian_nll_loss takes real numbers, and was given {held.dtype.name}"
-            )
     look(v._array, check_variances)
     v = at_least(v, least)
     squares = ops.divide(ops.square(ops.subtract(x, y)), v)

@@ -1,30 +1,7 @@
-"""The pieces of which random programs are made.
+"""Plain values, functions, Tensors, arrays and modules that are read, wherever they are."""
 
-A row is a piece: its name, with ``!`` if it changes state; lines of setup (``>``), its variables
-and their values (``@name:``), values of its argument (``a$:``), its body, lines at the end
-(``<``), what it returns and trains, and changes between calls (``~``).
-"""
+__all__ = ["TEXT"]
 
-import re
-from typing import Any
-
-from tests.compiler.stateful.program import Piece
-
-__all__ = ["PIECES"]
-
-#: Values that several pieces begin with.
-VALUES = {
-    "NUMBERS": "0.5 | 1.5 | 2 | 3 | -1.0 | True | 0.0 | -0.0 | 1 | 1.0",
-    "TENSORS": "wg.randn(4) | wg.randn(3, 4)[0] | wg.full((4,), 0.3) | "
-    "wg.randn(4, requires_grad=True) | wg.ones(1) | wg.asarray(0.7)",
-    "ARRAYS": "np.full(4, 0.5, np.float32) | np.arange(4.0, dtype=np.float32) | "
-    "np.array([2.0], np.float32)",
-    "MODULES": "wg.nn.Linear(4, 4) | wg.nn.Linear(4, 4, bias=False) | wg.nn.Tanh() | "
-    "wg.nn.Sequential(wg.nn.Linear(4, 4), wg.nn.ReLU()) | "
-    "wg.nn.Sequential(wg.nn.Linear(4, 3), wg.nn.GELU(), wg.nn.Linear(3, 4)) | wg.nn.Identity()",
-}
-#: Plain values, functions, Tensors, arrays and modules that are read, wherever they are; what is
-#: computed, given and trained, and Python's own statements.
 TEXT = r"""
 scale
     @k: NUMBERS
@@ -82,6 +59,17 @@ dataclass
     for k in @c.more:
         h = h + k
     ~ @c.rate = 3.0 | @c.on = not @c.on | @c.more.append(0.3) | @c.more = [0.2]
+namedtuple
+    > Pair$ = namedtuple("Pair$", "a b")
+    @c: Pair$(2.0, None) | Pair$(1.0, 3) | Pair$(2, None)
+    h = h * @c.a + (0.0 if @c.b is None else 1.0)
+    ~ @c = @c._replace(a=0.3)
+enum
+    > class Mode$(Enum):
+    >     A = 1.5
+    >     B = 0.5
+    @m: Mode$.A | Mode$.B
+    h = h * 2.0 if @m is Mode$.A else h * @m.value
 class attribute
     > class Base$:
     >     rate = 2.0
@@ -94,6 +82,16 @@ class attribute
     h = @o.act(h)
     ~ Base$.rate = 0.5 | Child$.rate = 3.0 | @o.rate = 4.0 | Base$.act = lambda self, h: wg.sin(h) |
         Child$.act = lambda self, h: -h | @o.act = lambda h: h * 0.25
+property
+    > class Prop$:
+    >     def __init__(self, k):
+    >         self.k = k
+    >     @property
+    >     def scale(self):
+    >         return self.k + 1.0
+    @o: Prop$(2.0) | Prop$(0.5)
+    h = h * @o.scale
+    ~ @o.k = 3.0 | Prop$.scale = property(lambda self: self.k * 2.0)
 operators of a class
     > class Call$:
     >     def __init__(self, ks):
@@ -116,8 +114,7 @@ getattr
     h = h * @o.whatever
     ~ Late$.ks["whatever"] = 0.5 | @o.whatever = 3.0
 function
-    @f: lambda h: h * 2.0 | lambda h: wg.sin(h) | wg.tanh | functools.partial(wg.multiply, 0.5) |
-        lambda h: h - wg.mean(h, axis=-1, keepdims=True)
+    @f: FUNCTIONS
     h = @f(h)
 helper
     > def helper$(h, by=2.0, *, more=0.1):
@@ -127,6 +124,11 @@ helper
     ~ helper$.__defaults__ = (3.0,) | helper$.__kwdefaults__ = {"more": 0.7} |
         helper$.__kwdefaults__["more"] = -0.5 |
         helper$.__code__ = (lambda h, by=1.0, *, more=0.1: h - by).__code__
+functions in a list
+    @fs: [wg.sin, lambda h: h * 2.0] | [wg.tanh] | []
+    for f in @fs:
+        h = f(h)
+    ~ @fs.append(wg.cos) | @fs[-1] = lambda h: h * 0.1 | @fs.pop()
 partial
     > k$ = [2.0]
     > def scaled$(h, by):
@@ -146,6 +148,29 @@ closure with state
     @f: maker$(2.0) | maker$(0.5)
     h = @f(h)
     ~ @f.change(3.0) | @f.change(wg.randn(4))
+static and class methods
+    > class Tools$:
+    >     k = 0.5
+    >     @staticmethod
+    >     def one(h):
+    >         return h * 2.0
+    >     @classmethod
+    >     def two(cls, h):
+    >         return h * cls.k
+    h = Tools$.one(h) + Tools$.two(h)
+    ~ Tools$.k = 1.5 | Tools$.one = staticmethod(wg.sin)
+decorated
+    > factor$ = 2.0
+    > def deco$(f):
+    >     @functools.wraps(f)
+    >     def g(h):
+    >         return f(h) * factor$
+    >     return g
+    > @deco$
+    > def wrapped$(h):
+    >     return wg.sin(h)
+    h = wrapped$(h)
+    ~ factor$ = 0.5
 tensor
     @t: TENSORS
     h = h * @t
@@ -163,6 +188,17 @@ a tuple that is replaced !
     @s = (wg.sum(h, axis=0).detach() + @s[1], @s[0] * 0.5)
     h = h + @s[1]
     ~ @s = @s[::-1] | @s = @s[0], @s[0] | @s = @s[1] * 2, wg.ones(4) | @s[0].mul_(0.5)
+a tensor that is replaced and stays elsewhere !
+    > pair$ = (wg.zeros(4), wg.ones(4))
+    @t: pair$[0]
+    @t = wg.tanh(@t + wg.sum(h.detach(), axis=0))
+    h = h + pair$[0] * @t
+    ~ @t = pair$[0] | @t = pair$[1]
+tensors in a dict
+    @ts: {"a": wg.randn(4)} | {"a": wg.randn(4), "bb": wg.randn(1)}
+    for k, t in @ts.items():
+        h = h + t * len(k)
+    ~ @ts["ccc"] = wg.full((4,), 0.2) | @ts["a"] = wg.ones(4) | @ts.popitem()
 array
     @a: ARRAYS
     h = h * wg.asarray(@a)
@@ -193,6 +229,12 @@ modules in a list
     for m in @ms:
         h = m(h)
     ~ @ms.append(wg.nn.ReLU()) | @ms[0] = wg.nn.Linear(4, 4) | del @ms[-1]
+modules in a dict
+    @ms: {"a": wg.nn.Linear(4, 4), "b": wg.nn.Tanh()} |
+        wg.nn.ModuleDict({"a": wg.nn.Linear(4, 4)})
+    for k in @ms:
+        h = @ms[k](h)
+    ~ @ms["c"] = wg.nn.ReLU() | @ms["a"] = wg.nn.Linear(4, 4) | @ms.pop("b")
 own module
     > class Own$(wg.nn.Module):
     >     shift = 0.1
@@ -212,6 +254,20 @@ own module
         @m.extra = lambda h: h - 1.0 | Own$.shift = 0.5 | @m.shift = -0.5 | @m.seen = wg.ones(4) |
         @m.w = wg.nn.Parameter(wg.ones(4)) | @m.w.grad = None | @m.forward = lambda h: h * 0.5 |
         Own$.forward = lambda self, h: h * self.w
+shared weights
+    @a: wg.nn.Linear(4, 4)
+    @b: wg.nn.Linear(4, 4)
+    h = @b(wg.tanh(@a(h)))
+    ~ @b.weight = @a.weight | @b.weight = wg.nn.Parameter(wg.eye(4)) | @b = @a
+buffer updated !
+    > class Norm$(wg.nn.Module):
+    >     def __init__(self):
+    >         self.register_buffer('mean', wg.zeros(4))
+    @m: Norm$()
+    h = h - @m.mean
+    with wg.no_grad():
+        @m.mean.mul_(0.9).add_(0.1 * wg.mean(h, axis=0))
+    ~ @m.mean = wg.ones(4) | @m.mean.zero_()
 dropout !
     @m: wg.nn.Dropout(0.5) | wg.nn.Dropout(0.0) | wg.nn.Dropout(0.2)
     h = @m(h)
@@ -225,6 +281,18 @@ checkpoint !
         lambda h: wg.sin(h) * 2.0
     h = wg.checkpoint(@m, h)
     ~ wg.manual_seed(3)
+exponential average !
+    @m: wg.nn.Linear(4, 4)
+    @e: wg.zeros(4, 4)
+    @d: 0.9 | 0.5
+    < with wg.no_grad():
+    <     @e.mul_(@d).add_(@m.weight * (1.0 - @d))
+    ~ @e = wg.ones(4, 4) | @e.zero_()
+state replaced !
+    @s: wg.zeros(4)
+    @s = wg.tanh(@s + wg.mean(h, axis=0)).detach()
+    h = h + @s
+    ~ @s = wg.ones(4)
 state in place !
     @s: wg.zeros(4) | wg.randn(3, 4)[1]
     h = h + @s
@@ -237,190 +305,4 @@ two names of one tensor
     @b: wg.randn(4)
     h = h + @a * @b
     ~ @a = @b | @b = wg.ones(4) | @b.mul_(2.0)
-view and in place
-    g = h.detach().clone()
-    v = g.T[1:3]
-    v *= 2.0
-    g[0] = 0.5
-    h = h + g
-setitem
-    g = h * 1.0
-    g[:, 1] = h[:, 0] * 2.0
-    h = g
-reshape in place
-    g = wg.reshape(wg.tanh(h).T, (-1,))
-    g[:2] = 0.0
-    h = wg.reshape(g, (4, -1)).T
-einsum
-    @w: wg.randn(4, 4) | wg.eye(4)
-    h = wg.einsum("ij,jk->ik", h, @w)
-nothing twice
-    h = wg.sin(h) + wg.sin(h) * 1 + 0.0
-raises
-    @k: 1 | 2.0 | -1
-    if @k < 0:
-        raise ValueError("negative")
-gradient inside
-    @k: 2.0 | 0.5 | wg.randn(4)
-    h = h + wg.grad(lambda z: wg.sum(wg.sin(z) * @k))(h)
-vjp inside
-    @f: wg.sin | lambda z: z * z
-    y, pull = wg.vjp(@f, h)
-    h = h + pull(wg.ones_like(y))[0]
-own rule
-    > @wg.custom_vjp
-    > def doubled$(h):
-    >     return h * 2.0
-    > doubled$.defvjp(lambda h: (h * 2.0, h), lambda saved, g: (g * 3.0,))
-    h = doubled$(h)
-number given
-    a$: 1.5 | 2.0 | -0.5 | 0.25
-    h = h * a$
-number decides
-    a$: 0 | 1 | 2 | 3.0
-    h = h * 2.0 if a$ > 1 else -h
-array given, computed
-    a$: ARRAYS
-    h = h + wg.asarray(np.sin(a$) * 2 + a$[0])
-list given
-    a$: [1.0, 2.0] | [wg.ones(4) * 2.0] | [] | [0.5, 1]
-    for t in a$:
-        h = h * t
-dict given
-    a$: {"k": 2.0} | {"k": 0.5} | {"k": 0.5, "t": wg.ones(4)}
-    h = h * a$["k"] + a$.get("t", 0.0)
-object given
-    > oa$ = types.SimpleNamespace(k=2.0, t=wg.ones(4))
-    > ob$ = types.SimpleNamespace(k=0.5, t=wg.randn(4))
-    a$: oa$ | ob$
-    h = h * a$.k + a$.t
-    ~ oa$.k = 3.0 | oa$.t = wg.zeros(4) | ob$.t.mul_(2.0)
-gives numbers
-    @k: NUMBERS
-    return @k
-gives an array
-    @a: ARRAYS
-    return @a + 1
-    ~ @a *= 2 | @a = @a + 1
-gives two of one
-    g$ = wg.exp(h * 0.1)
-    return (g$, g$[0], {'a': g$})
-gives state
-    @t: TENSORS
-    return @t
-hook inside
-    @k: 0.5 | 2.0
-    h = h * 1.0
-    h.register_hook(lambda g: g * @k) if h.requires_grad else None
-    h = h * 2.0
-hooks on parameters
-    > class Nothing$:
-    >     def remove(self):
-    >         pass
-    > hook$ = Nothing$()
-    @w: wg.randn(4, requires_grad=True)
-    h = h * @w
-    train [@w]
-    ~ hook$ = @w.register_hook(lambda g: g * 0.5) | hook$.remove() |
-        hook$ = @w.register_hook(lambda g: wg.clip(g, -0.1, 0.1)) |
-        @w.register_post_accumulate_grad_hook(lambda p: p.grad.mul_(0.5))
-number in a hook
-    > rate$ = [0.5]
-    @w: wg.randn(4, requires_grad=True)
-    h = h * @w
-    train [@w]
-    ~ @w.register_hook(lambda g: g * rate$[0]) | rate$[0] = 2.0 | rate$[0] = 0.1
-own function
-    > class Double$(wg.autograd.Function):
-    >     @staticmethod
-    >     def forward(ctx, x):
-    >         ctx.save_for_backward(x)
-    >         return x * 2.0
-    >     @staticmethod
-    >     def backward(ctx, g):
-    >         (x,) = ctx.saved_tensors
-    >         return g * 3.0
-    h = Double$.apply(h)
-grad mode
-    @on: True | False
-    with wg.set_grad_enabled(@on):
-        c = wg.sin(h)
-    h = h + c
-copied outside
-    @m: MODULES
-    h = @m(h)
-    ~ @m = copy.deepcopy(@m)
-swapped gradients !
-    @p: wg.ones(4, requires_grad=True)
-    < @p.grad = None if spare.grad is None else spare.grad
-gradient set !
-    @p: wg.ones(4, requires_grad=True)
-    < @p.grad = wg.full((4,), 0.5)
-gradient read
-    @p: wg.ones(4, requires_grad=True)
-    if @p.grad is not None:
-        h = h + @p.grad
-    ~ @p.grad = wg.ones(4) | @p.grad = None | @p.grad = wg.zeros(4)
-compiled inside
-    > rate$ = 2.0
-    > @wg.compile
-    > def part$(h):
-    >     return wg.sin(h) * rate$
-    @k: 2.0 | 0.5
-    h = part$(h)
-    ~ rate$ = 0.5
-loss
-    @c: wg.nn.MSELoss() | wg.nn.L1Loss() | wg.nn.MSELoss(reduction="sum") |
-        wg.nn.HuberLoss(delta=0.5) | F.mse_loss
-    h = h + 0.1 * @c(h, wg.zeros_like(h))
-argument in place !
-    with wg.no_grad():
-        x.mul_(0.5)
-    h = h + x.detach()
-state given !
-    > sa$ = {'h': wg.zeros(4)}
-    a$: sa$
-    a$['h'] = wg.tanh(a$['h'] + wg.mean(h, axis=0)).detach()
-    h = h + a$['h']
-optimiser inside
-    @w: wg.randn(4, requires_grad=True)
-    o = wg.optim.SGD([@w], lr=0.1)
-    h = h * @w
-tensors given in a list
-    > la$ = [wg.randn(4), wg.randn(4)]
-    a$: la$ | la$[:1] | la$ + la$
-    for i, t in enumerate(a$):
-        h = h + t * (i + 1)
-    ~ la$.reverse() | la$.append(wg.ones(4)) | la$[0] = wg.zeros(4)
 """
-
-
-def _values(text: str) -> tuple[str, ...]:
-    return tuple(VALUES.get(text, text).split(" | "))
-
-
-#: The field of a piece that lines with a mark are for.
-FIELDS = {"": "body", ">": "setup", "<": "after", "return": "gives", "train": "trains"}
-
-
-def _piece(name: str, lines: list[str]) -> Piece:
-    found: dict[str, Any] = {"body": "", "holds": {}, "pure": not name.endswith(" !")}
-    for line in lines:
-        mark, rest = re.fullmatch(
-            r"(@\w+:|a\$:|[<>~]|return|train|)(?:(?<=.) )?(.*)", line
-        ).groups()  # type: ignore[union-attr]
-        if mark[:1] == "@":
-            found["holds"][mark[1:-1]] = _values(rest)
-        elif mark in ("~", "a$:"):
-            found["changes" if mark == "~" else "argument"] = _values(rest)
-        else:
-            found[FIELDS[mark]] = f"{found.get(FIELDS[mark], '')}\n{rest}".lstrip("\n")
-    return Piece(name.removesuffix(" !"), **found)
-
-
-PIECES = [
-    _piece(name, [line[4:] for line in lines])
-    for name, *lines in map(
-        str.splitlines, re.split(r"\n(?=\S)", TEXT.strip().replace(" |\n       ", " |"))
-    )
-]
