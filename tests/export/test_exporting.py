@@ -225,22 +225,6 @@ def test_a_fixed_batch(tmp_path: Path) -> None:
         run(x=np.ones((4, 2)))
 
 
-SIZES: dict[str, Callable[[Any], Any]] = {
-    "mean": lambda x: wg.sum(x) / x.shape[0],
-    "a quotient of two lengths": lambda x: wg.sum(x) * (x.shape[0] / (x.shape[0] - 1)),
-    "a root": lambda x: wg.sum(x) / x.shape[0] ** 0.5,
-    "a number of pairs": lambda x: wg.sum(x) / (len(x) * (len(x) - 1) / 2),
-    "a square": lambda x: wg.sum(x) / (x.shape[0] ** 2 * 3),
-    "an arange": lambda x: x * wg.expand_dims(wg.arange(x.shape[0], dtype=x.dtype), axis=1),
-    "pairs": lambda x: wg.mean((wg.expand_dims(x, axis=0) - wg.expand_dims(x, axis=1)) ** 2),
-    "ones": lambda x: x + wg.ones((x.shape[0], 1), dtype=x.dtype),
-    "an identity": lambda x: x @ x.T + wg.eye(x.shape[0], dtype=x.dtype),
-    "neighbours": lambda x: x[1:] - x[:-1],
-    "a reshaping": lambda x: wg.reshape(x, (-1,)),
-    "repeats": lambda x: wg.concat([x, wg.repeat(x, 2, axis=0)]),
-}
-
-
 def follows(path: Path, function: Any, sizes: Any, rows: int = 8, **options: Any) -> Any:
     """Whether a model gives what a function gives for batches of these sizes."""
     onnx(function, wg.asarray(np.arange(2.0 * rows).reshape(rows, 2)), path, **options)
@@ -249,12 +233,6 @@ def follows(path: Path, function: Any, sizes: Any, rows: int = 8, **options: Any
         x = np.random.default_rng(n).normal(size=(n, 2))
         close(run(x=x)["output"], function(wg.asarray(x)))
     return run
-
-
-@pytest.mark.parametrize("name", SIZES)
-def test_numbers_follow_the_batch(tmp_path: Path, name: str) -> None:
-    most = 1000 if name not in ("pairs", "an identity") else 70
-    follows(tmp_path / "m", SIZES[name], (2, 3, 40, most))
 
 
 def test_a_branch_on_the_batch_size_is_an_error(tmp_path: Path) -> None:

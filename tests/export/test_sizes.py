@@ -117,6 +117,12 @@ FOLLOWED: dict[str, Callable[[Any], Any]] = {
     "slices' gradients": lambda x: wg.grad(lambda y: wg.sum(y[1:] ** 2) - wg.sum(y[::-1] ** 3))(x),
     "spread": lambda x: wg.grad(lambda y: wg.var(y, correction=1))(x) * wg.std(x, correction=1),
     "a list": lambda x: x + sum([len(x)] * len(x.shape)),
+    "a quotient of two lengths": lambda x: x * (x.shape[0] / (x.shape[0] + 1)),
+    "ones": lambda x: x + wg.ones((x.shape[0], 1), dtype=x.dtype),
+    "an identity": lambda x: x @ x.T + wg.eye(x.shape[0], dtype=x.dtype),
+    "differences": lambda x: (wg.expand_dims(x, axis=0) - wg.expand_dims(x, axis=1)) ** 2,
+    "a reshaping": lambda x: wg.reshape(x, (-1,)),
+    "repeats": lambda x: wg.concat([x, wg.repeat(x, 2, axis=0)]),
 }
 
 
@@ -126,8 +132,9 @@ def test_what_follows_the_batch_does_in_the_model(tmp_path: Path, name: str) -> 
     function = FOLLOWED[name]
     onnx(function, wg.asarray(example(7)), tmp_path / "m")
     for n in SIZES:
-        expected = function(wg.asarray(example(n)))
-        np.testing.assert_allclose(run(tmp_path / "m", example(n)), expected.numpy(), rtol=1e-12)
+        found, expected = run(tmp_path / "m", example(n)), function(wg.asarray(example(n))).numpy()
+        assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def test_batches_that_the_function_refuses_are_refused(tmp_path: Path) -> None:
