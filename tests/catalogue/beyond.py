@@ -142,27 +142,41 @@ def argmax_by_numpy(x, counts, options):
 
 
 @st.composite
+def problems(draw, count, most):
+    """Kernel, stride, padding, dilation and groups of a convolution, and an example's shape."""
+    each = st.tuples(*[st.integers(1, most)] * count)
+    size, stride, dilation = draw(each), draw(each), draw(each)
+    padding = draw(st.tuples(*[st.tuples(st.integers(0, most), st.integers(0, most))] * count))
+    least = [
+        max((k - 1) * d + 1 - a - b, 1)
+        for k, d, (a, b) in zip(size, dilation, padding, strict=True)
+    ]
+    groups, inner = draw(st.integers(1, most)), draw(st.integers(1, most))
+    shape = groups * inner, *(n + draw(st.integers(0, most)) for n in least)
+    return size, stride, padding, dilation, groups, shape
+
+
+def counts(lengths, size, stride, padding, dilation):
+    """The lengths of a convolution's result."""
+    return [
+        (n + a + b - (k - 1) * d - 1) // s + 1
+        for n, (a, b), k, d, s in zip(lengths, padding, size, dilation, stride, strict=True)
+    ]
+
+
+@st.composite
 def convolutions(draw, kind, without=""):
     """Images, weights and an array of the result's shape, but for one of them, and options."""
-    count, groups = draw(st.integers(1, 2)), draw(st.integers(1, 2))
-    each = st.tuples(*[st.integers(1, 2)] * count)
-    size, stride, dilation = draw(each), draw(each), draw(each)
-    batch, inner, produced = (draw(st.integers(1, 2)) for _ in range(3))
-    padding = draw(st.tuples(*[st.tuples(st.integers(0, 2), st.integers(0, 2))] * count))
-    spans = [(k - 1) * d + 1 for k, d in zip(size, dilation, strict=True)]
-    least = [max(n - a - b, 1) for n, (a, b) in zip(spans, padding, strict=True)]
-    lengths = tuple(n + draw(st.integers(0, 2)) for n in least)
-    counts = [
-        (n + a + b - span) // s + 1
-        for n, (a, b), span, s in zip(lengths, padding, spans, stride, strict=True)
-    ]
+    size, *how, groups, shape = draw(problems(draw(st.integers(1, 2)), 2))
+    batch, produced = draw(st.integers(1, 2)), draw(st.integers(1, 2))
+    lengths = shape[1:]
     shapes = {
-        "x": (batch, groups * inner, *lengths),
-        "weight": (groups * produced, inner, *size),
-        "y": (batch, groups * produced, *counts),
+        "x": (batch, *shape),
+        "weight": (groups * produced, shape[0] // groups, *size),
+        "y": (batch, groups * produced, *counts(lengths, size, *how)),
         "bias": (groups * produced,),
     }
-    options = {"how": (stride, padding, dilation, groups)}
+    options = {"how": (*how, groups)}
     if without == "x":
         names, options["lengths"] = ("y", "weight"), lengths
     elif without == "weight":

@@ -1,5 +1,7 @@
 """The table: a row for every primitive, one file for each chapter of the functions."""
 
+import pytest
+
 import wengert.ops.set  # noqa: F401 -- a chapter that is otherwise imported when it is first named
 from tests.catalogue.beyond import BEYOND
 from tests.catalogue.conversion import CONVERSION
@@ -15,6 +17,7 @@ from tests.catalogue.networks import NETWORKS
 from tests.catalogue.special import SPECIAL
 from tests.catalogue.special_functions import SPECIAL_FUNCTIONS
 from tests.catalogue.statistical import STATISTICAL
+from tests.ops.cases import Entry
 
 CHAPTERS = (
     *(ELEMENTWISE, CONVERSION, MANIPULATION, STATISTICAL, LINEAR_ALGEBRA, LINALG, INDEXING, FFT),
@@ -27,3 +30,11 @@ TABLE |= derived(TABLE)
 #: Names and kinds of the rows' calls, and of those that are differentiated.
 ROWS = [(name, kind) for name, entry in sorted(TABLE.items()) for kind in entry.kinds()]
 TRACKED = [(name, kind) for name, kind in ROWS if TABLE[name].tracked and TABLE[name].order]
+
+
+def entry_on(name: str, backend: str) -> Entry:
+    """A primitive's row; skips the test on a backend that can't run it."""
+    entry = TABLE[name]
+    if backend in entry.not_on:
+        pytest.skip(entry.not_on[backend])
+    return entry

@@ -195,6 +195,12 @@ def hooked(w: Any, h: Any, x: Any) -> Any:
     return wg.grad(lambda h: wg.sum(wg.scan(step, 2 * h, x)[1] ** 2))(h)
 
 
+def counted(w: Any, h: Any, x: Any) -> Any:
+    weights = iter((w, 2 * w, 3 * w) * 6)
+    last, _ = wg.scan(lambda h, x: (wg.tanh(h @ next(weights)) + x, None), h, x)
+    return last
+
+
 def late(w: Any, h: Any, x: Any) -> Any:
     weights = iter((w, w, w, 2 * w) * 5)
     return wg.scan(lambda h, x: (wg.tanh(h @ next(weights)) + x, None), h, x)[0]
@@ -286,6 +292,21 @@ def hooked_after(w: Any, h: Any, x: Any) -> Any:
     return wg.grad(function)(w)
 
 
+def hooks_differ(w: Any, h: Any, x: Any) -> Any:
+    def function(w: Any) -> Any:
+        count = [0]
+
+        def step(h: Any, x: Any) -> Any:
+            count[0] += 1
+            h = wg.tanh(h @ w + x)
+            h.register_hook(lambda g, k=1 / count[0]: g * k)
+            return h, None
+
+        return wg.sum(wg.scan(step, h, x)[0])
+
+    return wg.grad(function)(w)
+
+
 def target(w: Any, h: Any, x: Any) -> Any:
     """Of the last state's cotangent a part comes by the last result."""
 
@@ -310,14 +331,15 @@ def passed_on(w: Any, h: Any, x: Any) -> Any:
 UNROLLED = {
     **{
         x.__name__: x
-        for x in (target, passed_on, hooked_after, written, late, constant, returned, detached)
-        + (inner, asked, hooked, kept, changed, differentiated)
+        for x in (target, passed_on, hooked_after, hooks_differ, written, counted, late, constant)
+        + (returned, detached, inner, asked, hooked, kept, changed, differentiated)
     },
     "drawn": lambda w, h, x: wg.scan(lambda h, x: (dropout(h + x, 0.5), h), dropout(h, 0.5), x),
     "checkpoints": lambda w, h, x: wg.scan(lambda h, x: (h @ w + x, h), h, x, checkpoint=True),
     "twice": lambda w, h, x: wg.hvp(once, (w, h, x), (w, h, x))[0],
     "forward": lambda w, h, x: wg.jvp(lambda w: once(w, h, x), (w,), (w,)),
     "mapped": lambda w, h, x: wg.vmap(lambda w: once(w, h, x))(wg.stack((w, 2 * w))),
+    "hessian": lambda w, h, x: wg.hessian(once)(w, h, x),
 }
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.interplay.compare import compare
 from tests.walking import lines_of
 from wengert.testing.problem import values
 
@@ -34,32 +35,7 @@ def inner(x):
 
 def check(program):
     """Compare ``program(x, w)``, which wraps both arrays itself, with the same on NumPy."""
-    x, w = (wg.asarray(v, copy=True, requires_grad=True) for v in (X, W))
-    out = inner(program(x, w))
-    assert isinstance(out, wg.Tensor)
-    np.testing.assert_allclose(values(out), inner(program(X, W)), rtol=1e-12)
-    wg.sum(wg.sin(out)).backward()
-
-    def total(x, w):
-        return np.sum(np.sin(inner(program(x, w))))
-
-    for leaf, expected in (
-        (x, slopes(lambda x: total(x, W), X)),
-        (w, slopes(lambda w: total(X, w), W)),
-    ):
-        found = np.zeros(expected.shape) if leaf.grad is None else values(leaf.grad)
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
-    return out
-
-
-def slopes(function, x, step=1e-6):
-    found = np.zeros(x.shape)
-    for i in np.ndindex(*x.shape):
-        ahead, back = x.copy(), x.copy()
-        ahead[i] += step
-        back[i] -= step
-        found[i] = (function(ahead) - function(back)) / (2 * step)
-    return found
+    compare(lambda x, w: inner(program(x, w)), X, W)
 
 
 # -- xarray --------------------------------------------------------------------------------------

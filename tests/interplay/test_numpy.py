@@ -2,8 +2,6 @@
 
 import operator
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -11,6 +9,7 @@ import pytest
 import wengert as wg
 from tests.interplay.compare import beside, call_of, compare
 from tests.numpy.rows import OF_NUMPY, arguments
+from tests.scripts import python
 from tests.walking import lines_of
 from wengert.protocols import _table
 
@@ -437,8 +436,7 @@ def test_the_tables_cost_nothing_at_import():
         "print([name for name in sys.modules if name.startswith('wengert.protocols.')"
         " and not name.endswith('translation')])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert python("-c", code).stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 import wengert as wg
 import wengert.ops.set
-from tests.catalogue.table import TABLE, TRACKED
+from tests.catalogue.table import TRACKED, entry_on
 from tests.ops.cases import SCALE, apply, check_examples, function, inexact_results, leaves, tensor
 from wengert.backends import get_backend
 from wengert.interpreters.duals import Dual, declaration, push
@@ -42,11 +42,9 @@ def test_modes_nest(name, kind, backend):
 
     And forward over forward is its product with two directions.
     """
-    entry = TABLE[name]
+    entry = entry_on(name, backend.name)
     if backend.name not in EXAMPLES and SCALE <= 1:
         pytest.skip("rules and kernels are tested on it alone; the wide profile runs it")
-    if backend.name in entry.not_on:
-        pytest.skip(entry.not_on[backend.name])
 
     def check(case):
         def total(*inputs):

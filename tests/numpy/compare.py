@@ -41,26 +41,21 @@ def differences(room: Any, line: str) -> list[str]:
     return []
 
 
-def total(library: Any, line: str, given: dict[str, Any]) -> Any:
+def total(results: Any) -> Any:
     """A weighted sum of all floating parts of a result, or None if there are none."""
     found: Any = None
-    for i, part in enumerate(leaves(evaluate(library, line, given))):
+    for i, part in enumerate(leaves(results)):
         kind = np.dtype(getattr(part, "dtype", type(part))).kind
         if kind == "f" and getattr(part, "size", 1):
-            weights = np.cos(np.arange(part.size) + i).reshape(tuple(part.shape))
+            weights = np.cos(np.arange(np.size(part)) + i).reshape(np.shape(part))
             held = np.isfinite(plain(part))
-            term = library.sum((part * weights)[held] if part.shape else part * weights)
+            term = (part * weights)[held] if weights.shape else part * weights
+            term = (wg if isinstance(part, wg.Tensor) else np).sum(term)
             found = term if found is None else found + term
     return found
 
 
-def slopes(line: str, name: str, direction: Any) -> float:
-    """A derivative in a direction by differences of NumPy's own values."""
-    h = 1e-5
-    values = []
-    for step in (h, -h, 2 * h, -2 * h):
-        given = arguments()
-        given[name] = given[name] + step * direction
-        values.append(total(np, line, given))
-    one, two = (values[0] - values[1]) / (2 * h), (values[2] - values[3]) / (4 * h)
-    return float((4 * one - two) / 3)
+def slope(f: Any, x: Any, along: Any, h: float = 1e-4) -> float:
+    """The derivative of a function in a direction, by differences."""
+    steps = [float(f(x + k * h * along)) for k in (-2, -1, 1, 2)]
+    return (steps[0] - 8 * steps[1] + 8 * steps[2] - steps[3]) / (12 * h)

@@ -1,13 +1,12 @@
 """What NumPy's programs rely on beside values: copies, numbers, dtypes, writes and refusals."""
 
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
 import pytest
 
 import wengert as wg
+from tests.scripts import python
 from tests.walking import lines_of
 from wengert.tape.aliases import ViewWarning
 
@@ -255,7 +254,7 @@ x[0] = 2.0
 x += 1
 assert x[0, 1].item() == 3.0 and x[[0, 1]].shape == (2, 3)
 """
-    subprocess.run([sys.executable, "-c", program], check=True)
+    python("-c", program)
 
 
 # -- what programs met -----------------------------------------------------------------------------

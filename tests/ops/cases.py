@@ -1,7 +1,7 @@
 """What a row of the table says about a primitive, and how a call of it is drawn and made."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -187,6 +187,20 @@ def apply(call: Callable[..., Any], case: Case, inputs: Sequence[Any]) -> tuple[
 
 def inexact_results(results: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(r for r in results if r.dtype.inexact)
+
+
+def orders(results: Sequence[Any], inputs: Sequence[Any], count: int) -> Iterator[Any]:
+    """Of each order up to ``count``: what is differentiated, its cotangents, and the gradients."""
+    for order in range(count):
+        results = [r for r in results if r._node is not None]
+        if not results:
+            return
+        seeds = [wg.full_like(r, 0.75 - 0.125 * order) for r in results]
+        gradients = wg.autograd.grad(
+            results, inputs, seeds, create_graph=True, materialize_grads=True
+        )
+        yield results, seeds, gradients
+        results = gradients
 
 
 # -- strategies of calls -------------------------------------------------------------------------

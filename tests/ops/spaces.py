@@ -256,3 +256,8 @@ def pairs(space: dict[str, Any]) -> list[dict[str, Any]]:
         wanted &= ~offered[best]
         chosen.append(fixed | {n: free[n][k] for n, k in zip(free, best, strict=True)})
     return chosen
+
+
+def choices(name: str) -> list[dict[str, Any]]:
+    """The pairs of all spaces of a function."""
+    return [chosen for space in spaces(name) for chosen in pairs(space)]

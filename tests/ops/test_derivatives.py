@@ -7,8 +7,8 @@ import pytest
 from hypothesis import strategies as st
 
 import wengert as wg
-from tests.catalogue.table import TABLE, TRACKED
-from tests.ops.cases import SCALE, apply, check_examples, function, inexact_results, leaves
+from tests.catalogue.table import TABLE, TRACKED, entry_on
+from tests.ops.cases import SCALE, apply, check_examples, function, inexact_results, leaves, orders
 from tests.ops.watching import watched
 from wengert.backends import dtype_of
 from wengert.testing import gradcheck, gradgradcheck
@@ -25,18 +25,16 @@ def run(backend, strategy, check, share=1.0):
     check_examples(EXAMPLES.get(backend.name, 3) * share, check, strategy)
 
 
-def skip_where_absent(name, entry, backend):
-    if backend.name in entry.not_on:
-        pytest.skip(entry.not_on[backend.name])
+def entry_of(name, backend):
     if backend.name == "dask" and name not in backend.kernels and SCALE <= 1:
         pytest.skip("a rule that is tested here, graph by graph; the wide profile runs it")
+    return entry_on(name, backend.name)
 
 
 @pytest.mark.whole
 @pytest.mark.parametrize(("name", "kind"), TRACKED)
 def test_first_derivative(name, kind, backend):
-    entry = TABLE[name]
-    skip_where_absent(name, entry, backend)
+    entry = entry_of(name, backend)
     call = function(name, entry)
 
     def check(case, fast):
@@ -59,8 +57,7 @@ def test_first_derivative(name, kind, backend):
 
 @pytest.mark.parametrize(("name", "kind"), TRACKED)
 def test_second_derivative(name, kind, backend):
-    entry = TABLE[name]
-    skip_where_absent(name, entry, backend)
+    entry = entry_of(name, backend)
     if entry.order < 2:
         pytest.skip(f"{name} can be differentiated once")
     if backend.name in ("jax", "dask") and SCALE <= 1:
@@ -88,8 +85,7 @@ def test_interpreters_agree_and_the_set_is_closed(name, kind, backend):
     NumPy's complex scalars. Three orders reach all that rules of rules of rules call, and
     none puts what depends on the inputs through a function without rules.
     """
-    entry = TABLE[name]
-    skip_where_absent(name, entry, backend)
+    entry = entry_of(name, backend)
     call = function(name, entry)
 
     def check(case):
@@ -109,19 +105,12 @@ def test_interpreters_agree_and_the_set_is_closed(name, kind, backend):
     def compare(case, inputs):
         if not inputs:
             return
-        level = [r for r in inexact_results(apply(call, case, inputs)) if r._node is not None]
-        targets = inputs
-        for order in range(entry.order):
-            if not level:
-                return
-            seeds = [wg.full_like(r, 0.75 - 0.125 * order) for r in level]
+        results = inexact_results(apply(call, case, inputs))
+        for level, seeds, recorded in orders(results, inputs, entry.order):
             plain = wg.autograd.grad(
-                level, targets, seeds, retain_graph=True, materialize_grads=True
+                level, inputs, seeds, retain_graph=True, materialize_grads=True
             )
-            recorded = wg.autograd.grad(
-                level, targets, seeds, create_graph=True, materialize_grads=True
-            )
-            for a, b, x in zip(plain, recorded, targets, strict=True):
+            for a, b, x in zip(plain, recorded, inputs, strict=True):
                 assert a._node is None
                 assert a.dtype is b.dtype is x.dtype
                 assert a.shape == x.shape
@@ -130,7 +119,6 @@ def test_interpreters_agree_and_the_set_is_closed(name, kind, backend):
                 eps = units * np.finfo(values(a).dtype).eps
                 np.testing.assert_allclose(values(a), values(b), rtol=eps, atol=0)
                 assert np.isfinite(values(b)).all()
-            level = [g for g in recorded if g._node is not None]
 
     run(backend, getattr(entry, kind), check, 0.5)
 

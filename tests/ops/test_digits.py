@@ -4,8 +4,6 @@ The calls are the suite's, at their own numbers and at small, large, mixed and n
 What rounding may do is measured, too: by the float64 run at inputs that are an epsilon away.
 """
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -13,7 +11,7 @@ from hypothesis import settings
 import wengert as wg
 from backend_check.calls import FUNCTIONS, arguments, prepare
 from tests.ops.parameters import kinds
-from tests.ops.spaces import pairs, spaces
+from tests.ops.spaces import choices
 from wengert.nn import functional as F
 from wengert.testing.problem import values
 
@@ -203,8 +201,7 @@ def faults(name, function, leaves, dtype):
 
 
 def calls(name):
-    more = (one for space in spaces(name) for one in pairs(space))
-    for given in [arguments(name), *itertools.islice(more, MORE)]:
+    for given in [arguments(name), *choices(name)[:MORE]]:
         function, leaves = prepare(name, given)
         if leaves and all(x.dtype.kind == "f" for x in leaves):
             yield function, leaves

@@ -1,13 +1,11 @@
 """The standard's ``fft``: functions of one axis, frequencies, what is composed, and errors."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 import wengert as wg
 from tests.ops.cases import tensor
+from tests.scripts import python
 from wengert.testing.problem import values
 
 
@@ -99,4 +97,4 @@ def test_wengert_does_not_import_it_before_it_is_used():
         "import sys, wengert as wg; assert 'wengert.ops.fft' not in sys.modules;"
         "wg.fft.fftfreq(3); assert 'wengert.ops.fft' in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    python("-c", code)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.catalogue.beyond import counts, problems
 from tests.peaks import peak_of
 from wengert.backends import get_backend
 from wengert.backends.backend import composites
@@ -43,21 +44,16 @@ Call = tuple[str, tuple[Any, ...], dict[str, Any]]
 
 
 def calls(case: str, dtype: str, batch: int = 3) -> list[Call]:
-    """The three functions' arguments for a case, with integers or random numbers."""
+    """The three functions' arguments for a case, with random numbers."""
     size, stride, padding, dilation, groups, shape = OPTIONS[case]
-    counts = [
-        (n + a + b - (k - 1) * d - 1) // s + 1
-        for n, (a, b), k, d, s in zip(shape[1:], padding, size, dilation, stride, strict=True)
-    ]
+    lengths = counts(shape[1:], size, stride, padding, dilation)
     produced = 2 * groups
 
-    def made(*lengths: int) -> Any:
-        if np.dtype(dtype).kind in "iu":
-            return RNG.integers(-4, 5, lengths).astype(dtype)
-        more = 1j * RNG.normal(size=lengths) if "complex" in dtype else 0
-        return (RNG.normal(size=lengths) + more).astype(dtype)
+    def made(*sizes: int) -> Any:
+        more = 1j * RNG.normal(size=sizes) if "complex" in dtype else 0
+        return (RNG.normal(size=sizes) + more).astype(dtype)
 
-    x, y = made(batch, *shape), made(batch, produced, *counts)
+    x, y = made(batch, *shape), made(batch, produced, *lengths)
     weight, bias = made(produced, shape[0] // groups, *size), made(produced)
     how = (stride, padding, dilation, groups)
     return [
@@ -175,24 +171,7 @@ def test_an_overflow_is_told(case: str) -> None:
         assert "overflow encountered" in told[0]
 
 
-@st.composite
-def problems(draw: Any) -> Any:
-    def each(least: int, most: int) -> tuple[int, int]:
-        return draw(st.integers(least, most)), draw(st.integers(least, most))
-
-    size, stride, dilation = each(1, 5), each(1, 4), each(1, 4)
-    padding = each(0, 4), each(0, 4)
-    spans = [(k - 1) * d + 1 for k, d in zip(size, dilation, strict=True)]
-    lengths = tuple(
-        max(span - a - b, 1) + draw(st.integers(0, 6))
-        for span, (a, b) in zip(spans, padding, strict=True)
-    )
-    groups = draw(st.integers(1, 3))
-    shape = (groups * draw(st.integers(1, 3)), *lengths)
-    return (size, stride, padding, dilation, groups, shape)
-
-
-@given(problems(), st.integers(1, 4), st.none() | st.integers(1, 500))
+@given(problems(2, 5), st.integers(1, 4), st.none() | st.integers(1, 500))
 @settings(max_examples=100, deadline=None)
 def test_any_options(problem: Any, batch: int, numbers: int | None) -> None:
     OPTIONS["drawn"] = problem

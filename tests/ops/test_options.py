@@ -10,10 +10,8 @@ import wengert as wg
 from backend_check.calls import FUNCTIONS, prepare
 from tests import walking
 from tests.ops.references import reference
-from tests.ops.spaces import ELSEWHERE, SPACES, options, pairs, spaces
+from tests.ops.spaces import ELSEWHERE, SPACES, choices, options, pairs, spaces
 from tests.walking import walk
-from wengert.interpreters.batched import Batched
-from wengert.interpreters.lifted import new_level
 from wengert.testing import gradcheck
 from wengert.testing.problem import values
 
@@ -22,7 +20,7 @@ NAMES = [*dict.fromkeys(name for names, _ in SPACES for name in names.split())]
 
 def calls(name):
     """All pairs of the values of a function's options; the quick choice takes two or three."""
-    found = [chosen for space in spaces(name) for chosen in pairs(space)]
+    found = choices(name)
     return found[:: 1 + len(found) // 2 * (walking.chosen.shares.get("numpy", 1) > 1)]
 
 
@@ -85,14 +83,13 @@ def test_options_in_batches_and_compiled(name, saved):
 
     def check(_, chosen):
         function, leaves = prepare(name, chosen)
-        level = new_level()
         members = [[x, x * 0.9] for x in leaves]
-        batched = function(*(wg.Tensor(Batched(np.stack(each), level)) for each in members))
+        batched = wg.vmap(function)(*(wg.asarray(np.stack(each)) for each in members))
         for k, each in enumerate(zip(*members, strict=True)):
             for ours, theirs in zip(batched, function(*map(wg.asarray, each)), strict=True):
-                assert tuple(ours.shape) == theirs.shape
-                found = ours._array.inner[k] if isinstance(ours._array, Batched) else values(ours)
-                np.testing.assert_allclose(found, values(theirs), rtol=1e-12, atol=1e-14)
+                np.testing.assert_allclose(
+                    values(ours)[k], values(theirs), rtol=1e-12, atol=1e-14, strict=True
+                )
         check_compiled(function, leaves, saved)
 
     walk([(name, chosen) for chosen in calls(name)], check, whole=True)

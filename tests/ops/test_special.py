@@ -1,9 +1,6 @@
 """Special functions where they are hard: poles, infinities, masks, and what SciPy asks for."""
 
 import math
-import os
-import subprocess
-import sys
 import textwrap
 from typing import Any
 
@@ -14,6 +11,7 @@ import scipy.special as sc
 
 import wengert as wg
 from tests.ops.cases import PUBLIC
+from tests.scripts import python
 from tests.walking import walk
 from wengert.backends import Backend, get_backend
 from wengert.tape.primitive import PRIMITIVES
@@ -226,22 +224,9 @@ def test_zeta_has_no_derivative_in_its_exponent_yet() -> None:
 # -- around them ---------------------------------------------------------------------------------
 
 
-def run(program, **environment):
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", textwrap.dedent(program)],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 @pytest.mark.slow
 def test_numpy_without_scipy_uses_the_composites() -> None:
-    run(
-        """
+    program = """
         import importlib.util, math, sys
         found = importlib.util.find_spec
         importlib.util.find_spec = lambda name, *rest: None if name == "scipy" else found(name)
@@ -252,8 +237,8 @@ def test_numpy_without_scipy_uses_the_composites() -> None:
         assert abs(wg.special.i0(x).item() - 1.0634833707413236) < 1e-15
         assert wg.erf(x).item() == math.erf(0.5)
         assert "scipy" not in sys.modules
-        """
-    )
+    """
+    python("-W", "error", "-c", textwrap.dedent(program))
 
 
 def test_a_new_librarys_composites_are_the_standards() -> None:

@@ -5,7 +5,7 @@ import pytest
 import scipy.special
 
 import wengert as wg
-from tests.catalogue.table import ROWS, TABLE
+from tests.catalogue.table import ROWS, TABLE, entry_on
 from tests.interplay.compare import listed
 from tests.ops.cases import (
     SCALE,
@@ -16,6 +16,7 @@ from tests.ops.cases import (
     is_variable,
     leaves,
     named,
+    orders,
     tensor,
 )
 from wengert.testing.conduct import check_precision
@@ -38,9 +39,7 @@ def reference(name, entry):
 @pytest.mark.parametrize(("name", "kind"), ROWS)
 def test_value(name, kind, backend):
     """Values, shapes and dtypes are those of the reference; what is not tracked is equal to it."""
-    entry = TABLE[name]
-    if backend.name in entry.not_on:
-        pytest.skip(entry.not_on[backend.name])
+    entry = entry_on(name, backend.name)
     call = function(name, entry)
     other = reference(name, entry)
 
@@ -73,18 +72,10 @@ def check_small(name, entry, case, precision):
     for result in results:
         parts = 2 if result.dtype.complex else 1
         assert result.dtype.itemsize == parts * precision, result.dtype
-    level = [r for r in results if r._node is not None]
-    targets = inputs
-    for _ in range(min(entry.order, 2)):
-        if not level:
-            return
+    for level, _, gradients in orders(results, inputs, min(entry.order, 2)):
         check_precision(level)
-        gradients = wg.autograd.grad(
-            level, targets, [wg.ones_like(r) for r in level], create_graph=True, allow_unused=True
-        )
-        for gradient, x in zip(gradients, targets, strict=True):
-            assert gradient is None or gradient.dtype is x.dtype
-        level = [g for g in gradients if g is not None and g._node is not None]
+        for gradient, x in zip(gradients, inputs, strict=True):
+            assert gradient.dtype is x.dtype
 
 
 def small_check(name, entry, half):
@@ -105,9 +96,7 @@ def skip_where_slow(name, backend):
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning", "ignore:invalid:RuntimeWarning")
 @pytest.mark.parametrize(("name", "kind"), ROWS)
 def test_single_and_half_precision_stay(name, kind, backend):
-    entry = TABLE[name]
-    if backend.name in entry.not_on:
-        pytest.skip(entry.not_on[backend.name])
+    entry = entry_on(name, backend.name)
     skip_where_slow(name, backend)
     if entry.small:
         run(backend, getattr(entry, kind), small_check(name, entry, False))
@@ -119,11 +108,8 @@ def test_single_and_half_precision_stay(name, kind, backend):
 def test_no_float64_anywhere(name):
     """On a device without float64 everything works, so nothing makes a double on the way."""
     strict = pytest.importorskip("array_api_strict")
-    if "array_api_strict" in TABLE[name].not_on:
-        pytest.skip(TABLE[name].not_on["array_api_strict"])
-    entry = TABLE[name]
+    entry = entry_on(name, "array_api_strict")
     device = strict.Device("no_float64")
-    kinds = entry.kinds()
 
     def check(case):
         with wg.use_backend("array_api_strict"):
@@ -135,20 +121,9 @@ def test_no_float64_anywhere(name):
             out = function(name, entry)(*made.args, **made.kwargs)
             results = inexact_results([out] if isinstance(out, wg.Tensor) else list(out))
             assert all(str(r.device) == str(device) for r in results)
-            level = [r for r in results if r._node is not None]
             targets = [x for x in inputs if x.requires_grad]
-            for _ in range(min(entry.order, 2)):
-                if not level:
-                    return
-                gradients = wg.autograd.grad(
-                    level,
-                    targets,
-                    [wg.ones_like(r) for r in level],
-                    create_graph=True,
-                    allow_unused=True,
-                )
-                assert all(g is None or str(g.device) == str(device) for g in gradients)
-                level = [g for g in gradients if g is not None and g._node is not None]
+            for _, _, gradients in orders(results, targets, min(entry.order, 2)):
+                assert all(str(g.device) == str(device) for g in gradients)
 
-    for kind in kinds:
+    for kind in entry.kinds():
         check_examples(4, check, getattr(entry, kind))

@@ -8,31 +8,11 @@ import numpy as np
 
 import wengert as wg
 from tests.catalogue.scipy import Call
+from tests.numpy.compare import leaves, slope, total
 
 
 def tensor(x: Any) -> wg.Tensor:
     return wg.asarray(np.array(x, float))
-
-
-def results_of(x: Any) -> list[Any]:
-    return list(x) if isinstance(x, tuple | list) else [x]
-
-
-def total(results: Any) -> Any:
-    """A sum of all numbers with factors, of SciPy's results or of ours."""
-    found: Any = 0.0
-    for i, x in enumerate(results_of(results)):
-        x = np.asarray(x) if isinstance(x, float) else x
-        if hasattr(x, "shape") and not (isinstance(x, np.ndarray) and x.dtype.kind == "i"):
-            factors = np.cos(np.arange(int(np.prod(x.shape))) + i).reshape(x.shape)
-            ours = isinstance(x, wg.Tensor)
-            found = found + (wg.sum(x * tensor(factors)) if ours else np.sum(x * factors))
-    return found
-
-
-def slope(f: Any, x: Any, along: Any, h: float = 1e-4) -> float:
-    steps = [float(f(x + k * h * along)) for k in (-2, -1, 1, 2)]
-    return (steps[0] - 8 * steps[1] + 8 * steps[2] - steps[3]) / (12 * h)
 
 
 def libraries(row: Call) -> tuple[Any, Any]:
@@ -55,8 +35,8 @@ def wrong(row: Call) -> Iterator[str]:
     (ours, theirs), given = libraries(row), row.given
     values, slopes, seconds = row.near
     tensors = {k: tensor(v).requires_grad_() for k, v in given.items()}
-    expected = results_of(row.run(theirs, given))
-    for one, own in zip(results_of(row.run(ours, tensors)), expected, strict=True):
+    expected = leaves(row.run(theirs, given))
+    for one, own in zip(leaves(row.run(ours, tensors)), expected, strict=True):
         if not isinstance(one, wg.Tensor):
             yield f"{type(one).__name__}"
         elif one.dtype.name != np.asarray(own).dtype.name or not np.allclose(

@@ -1,7 +1,5 @@
 """All names of SciPy's modules: the room's, SciPy's own that refuse Tensors, or an error."""
 
-import subprocess
-import sys
 import warnings
 from importlib import import_module
 from types import ModuleType
@@ -11,6 +9,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.scripts import python
 
 OURS = ("integrate", "interpolate", "linalg", "optimize", "signal", "special", "stats")
 THEIRS = ("cluster.vq", "constants", "fft", "io", "ndimage", "sparse", "sparse.linalg", "spatial")
@@ -61,7 +60,7 @@ def test_importing_changes_nothing_and_the_core_imports_none_of_it() -> None:
         "assert before == (dict(vars(wg.Tensor)), wg.get_default_dtype())\n"
         "assert 'wengert.numpy' not in sys.modules\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    python("-c", code)
 
 
 @pytest.mark.slow
@@ -71,8 +70,7 @@ def test_without_scipy_the_error_names_the_extra() -> None:
         "try:\n    import wengert.scipy\n"
         "except ImportError as error:\n    print(error)\n"
     )
-    told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert "install wengert[scipy]" in told.stdout
+    assert "install wengert[scipy]" in python("-c", code).stdout
 
 
 def test_classes_and_objects() -> None:

@@ -9,7 +9,9 @@ import scipy
 
 import wengert as wg
 import wengert.scipy as room
-from tests.scipy.compare import slope, tensor
+from tests.numpy.compare import slope
+from tests.scipy.compare import tensor
+from tests.scripts import python
 
 T = np.linspace(0.0, 6.0, 7)
 X = np.array([0.3, 0.9, 1.4, 2.2, 3.1])
@@ -128,9 +130,6 @@ def test_gradients_are_those_of_differences(program: Any) -> None:
 @pytest.mark.slow
 def test_programs_of_numpys_room(tmp_path: Any) -> None:
     """Functions that fill arrays, which are Tensors there."""
-    import subprocess
-    import sys
-
     program = tmp_path / "program.py"
     program.write_text(
         "import wengert as wg\nimport wengert.numpy as np\n"
@@ -151,4 +150,4 @@ def test_programs_of_numpys_room(tmp_path: Any) -> None:
         "assert abs(g[0] - (-np.sin(s) / 2 / s + 3 / 2 / s)) < 1e-6, g\n"
         "assert abs(g[1] - s) < 1e-7, g\n"
     )
-    subprocess.run([sys.executable, str(program)], check=True)
+    python(program)

@@ -12,16 +12,8 @@ from hypothesis import strategies as st
 
 import wengert as wg
 from tests.catalogue.scipy import HARD, ROWS, Call
-from tests.scipy.compare import (
-    is_symmetric,
-    libraries,
-    mirrored,
-    results_of,
-    slope,
-    tensor,
-    total,
-    wrong,
-)
+from tests.numpy.compare import leaves, slope, total
+from tests.scipy.compare import is_symmetric, libraries, mirrored, tensor, wrong
 from tests.scipy.test_names import OURS
 from tests.walking import walk
 from wengert.scipy import special
@@ -47,7 +39,7 @@ def test_values_and_slopes_along_one_direction() -> None:
         row = ROWS[at]
         (ours, theirs), given, (values, slopes, _) = libraries(row), row.given, row.near
         tensors = {k: tensor(v).requires_grad_() for k, v in given.items()}
-        results, expected = (results_of(row.run(*x)) for x in ((ours, tensors), (theirs, given)))
+        results, expected = (leaves(row.run(*x)) for x in ((ours, tensors), (theirs, given)))
         for one, own in zip(results, expected, strict=True):
             assert one.dtype.name == np.asarray(own).dtype.name
             np.testing.assert_allclose(one.detach().numpy(), own, rtol=values, atol=values / 100)
@@ -85,7 +77,7 @@ def test_check_gradients(row: Call) -> None:
     def f(*arrays: Any) -> Any:
         pairs = zip(row.given.items(), arrays, strict=True)
         results = row.run(ours, {k: mirrored(p) if is_symmetric(x) else p for (k, x), p in pairs})
-        found = [x for x in results_of(results) if isinstance(x, wg.Tensor) and x.dtype.inexact]
+        found = [x for x in leaves(results) if isinstance(x, wg.Tensor) and x.dtype.inexact]
         return found[0] if len(found) == 1 else tuple(found)
 
     wg.testing.check_gradients(

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import wengert as wg
@@ -48,6 +48,7 @@ def exact(value):
     return type(value), repr(value)
 
 
+@example(value=[complex(-0.0, math.inf), (2 - 1j, math.nan), {1.5: -math.inf}])
 @given(value=nests)
 def test_values_come_back_exactly(value, tmp_path_factory):
     path = tmp_path_factory.mktemp("values") / "x"

@@ -26,7 +26,7 @@ from wengert.tape.grad_mode import recording, set_recording
 from wengert.tape.hooks import Hooks, has_hooks
 from wengert.tape.tensor import Tensor
 
-__all__ = ["CONTAINERS", "Before", "BegunError", "DrawError", "change_error"]
+__all__ = ["CONTAINERS", "Before", "BegunError", "DrawError", "change_error", "show"]
 
 #: Containers whose items are put back.
 CONTAINERS = (list, deque, dict, OrderedDict, defaultdict, Hooks)
@@ -140,12 +140,13 @@ def _modes() -> tuple[Any, ...]:
 def change_error(name: str, before: Any, now: Any) -> TraceError:
     """The error for a place that has changed."""
     return TraceError(
-        f"the compiled function changes {name} from {_show(before)} to {_show(now)}, which a "
+        f"the compiled function changes {name} from {show(before)} to {show(now)}, which a "
         "replay would not do. Return it and keep it outside, or make it a Tensor"
     )
 
 
-def _show(x: Any) -> str:
+def show(x: Any) -> str:
+    """A value as an error names it."""
     x = x.number if type(x) is TracedNumber else x
     if isinstance(x, Tensor | Traced):
         return "a Tensor" if isinstance(x, Tensor) else "an array"

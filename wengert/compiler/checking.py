@@ -14,10 +14,10 @@ from wengert.backends import backend_of, dtype_of, generators
 from wengert.compiler.binding import MISS, Failed
 from wengert.compiler.calls import Call
 from wengert.compiler.capture.errors import CompileError
-from wengert.compiler.changes import Before, DrawError
+from wengert.compiler.changes import Before, DrawError, show
 from wengert.compiler.messages import apart
 from wengert.compiler.replay import Replay
-from wengert.compiler.state import Missing, State, is_array, is_plain
+from wengert.compiler.state import State, is_array, is_plain
 from wengert.func.trees import TreeDef, tree_flatten, tree_leaves
 from wengert.tape.tensor import Tensor
 
@@ -136,7 +136,7 @@ def different(name: str, x: Any, y: Any) -> Iterator[str]:
         for i, parts in enumerate(zip(x, y, strict=True)):
             yield from different(f"{name}[{i}]", *parts)
     elif is_plain(x) and repr(x) != repr(y):
-        yield f"{name} is {_text(x)}, and {_text(y)} by the function"
+        yield f"{name} is {show(x)}, and {show(y)} by the function"
 
 
 def _is_scalar(x: Any) -> bool:
@@ -145,14 +145,7 @@ def _is_scalar(x: Any) -> bool:
 
 
 def _kind(x: Any) -> str:
-    if x is None or x is Missing:
-        return repr(x)
-    return f"a {(x.kind if type(x) is _Held else type(x)).__name__}"
-
-
-def _text(x: Any) -> str:
-    text = repr(x)
-    return text if len(text) < 60 else f"another {type(x).__name__}"
+    return f"a {x.kind.__name__}" if type(x) is _Held else show(x)
 
 
 def _unequal(name: str, x: Any, y: Any) -> Iterator[str]:

@@ -14,7 +14,7 @@ from wengert.compiler.capture.errors import GraphError, TraceError, UnrollError
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.raw import RawArray, check_class
 from wengert.compiler.capture.recorded import Arithmetic, Recording, Ref, swept
-from wengert.compiler.capture.trace import Trace, is_exchange
+from wengert.compiler.capture.trace import Trace, effect_of
 from wengert.compiler.capture.traced import Traced
 from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.changes import Before
@@ -232,7 +232,7 @@ def _record(call: Call) -> Recording:
         Arithmetic(tuple([inputs[x] for x in decisions[0].inputs]), *decisions),
         tuple([x.grad is not None for x in call.held]),
         next(iter(trace.backends)) if len(trace.backends) == 1 else None,
-        any(is_exchange(step.name) for step in program.instructions),
+        "exchanges" in map(effect_of, {step.name for step in program.instructions}),
         ", ".join([f"{x.name} ({line})" for x, line in trace.pinned.items() if x in inputs][:3]),
     )
 

@@ -11,7 +11,7 @@ from wengert.compiler.binding import MISS, Binding
 from wengert.compiler.calls import Call, Layout
 from wengert.compiler.capture.lines import describe
 from wengert.compiler.capture.recorded import Recording
-from wengert.compiler.capture.trace import is_draw
+from wengert.compiler.capture.trace import effect_of
 from wengert.compiler.emission.emit import Emitted, emit
 from wengert.compiler.emission.exported import ExportedProgram, exported_program
 from wengert.compiler.emission.finish import finish
@@ -98,7 +98,7 @@ class Replay:
         """The program as its library runs it."""
         function, backend = self.emission.function, self.recording.backend
         made = finish(self.program, function, backend, self._report, self._torch_compile)
-        draws = any(is_draw(step.name) for step in self.whole.instructions)
+        draws = "draws" in map(effect_of, {step.name for step in self.whole.instructions})
         return _undone(made) if draws else made
 
     def save(self, path: str | Path, name: str, state: State) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from wengert.backends import dtype_of
 from wengert.compiler.capture.lines import describe
-from wengert.compiler.capture.trace import is_draw, is_exchange
+from wengert.compiler.capture.trace import effect_of
 from wengert.compiler.program import Instruction, Program, Value
 from wengert.export.errors import ExportError
 from wengert.export.sizes import Shapes, Sized
@@ -153,9 +153,9 @@ class Graph:
 
     def _call(self, step: Instruction) -> Any:
         ndx, name = self.ndx, step.name
-        if is_draw(name):
+        if effect_of(name) == "draws":
             raise self._error(step, "random numbers are drawn; for dropout call model.eval() first")
-        if is_exchange(name):
+        if effect_of(name) == "exchanges":
             raise self._error(step, "processes exchange data, which a model in a file can't")
         if name == "look":
             raise self._error(step, "a model can't check a pattern: leave out sparsity=")

@@ -36,7 +36,7 @@ from wengert.compiler.passes.forms import (
     put,
     set_part,
 )
-from wengert.compiler.program import is_literal, order_of
+from wengert.compiler.program import is_literal
 from wengert.nn.kernels import numpy_classification, numpy_normalisations
 
 __all__ = ["lower"]
@@ -184,12 +184,11 @@ def _write(out: Any, made: _Array) -> Any:
     """Assign an array of the kernel's a new value, as a call with ``out`` does."""
     if not isinstance(out, _Array):
         raise _WholeError
-    before, after = out.traced.inner, made.traced.inner
-    if isinstance(before, np.generic):
+    before = out.traced
+    if isinstance(before.inner, np.generic):
         raise TypeError("return arrays must be of ArrayType")  # NumPy's error
-    alike = before.shape == after.shape and before.dtype == after.dtype
     # NumPy rounds complex products differently when it writes into an operand.
-    if not out.own or not alike or order_of(before) != order_of(after) or before.dtype.kind == "c":
+    if not (out.own and before.value.alike(made.traced.value)) or before.dtype.kind == "c":
         raise _WholeError
     out.traced = made.traced
     return out

@@ -47,7 +47,7 @@ from wengert.tape.observers import observing
 from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.promotion import common_dtype, number_type
 
-__all__ = ["PATIENCE", "Trace", "copy_of", "is_draw", "is_exchange", "is_mask"]
+__all__ = ["PATIENCE", "Trace", "copy_of", "effect_of", "is_mask"]
 
 #: Functions of an array's shape and dtype, by the function of a shape and dtype that equals it.
 _LIKE = {name + "_like": name for name in ("empty", "full", "ones", "zeros")}
@@ -233,7 +233,7 @@ class Trace:
         """Call a function on the inner arrays, and record it."""
         if not self.here():
             raise self.stale_error(operands)
-        if not pure and is_draw(name):
+        if not pure and effect_of(name) == "draws":
             self.draws.count()
         operands = tuple(operands)
         try:
@@ -495,19 +495,11 @@ class Trace:
             )
 
 
-def is_draw(name: str) -> bool:
-    """Whether instructions of a name draw random numbers, on the host or on a device."""
-    return name == "draw" or _effect(name) == "draws"
-
-
-def is_exchange(name: str) -> bool:
-    """Whether instructions of a name are collectives."""
-    return _effect(name) == "exchanges"
-
-
-def _effect(name: str) -> str | None:
+def effect_of(name: str) -> str | None:
+    """What instructions of a name do besides: "draws" of random numbers, "exchanges" and others."""
     row = PRIMITIVES.get(name)
-    return None if row is None else row.effect
+    drawn = "draws" if name == "draw" else None
+    return drawn if row is None else row.effect
 
 
 def is_mask(x: Any) -> bool:

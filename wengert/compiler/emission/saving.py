@@ -10,7 +10,7 @@ import numpy as np
 
 from wengert.backends import Backend
 from wengert.compiler.capture.recorded import Recording
-from wengert.compiler.capture.trace import is_draw, is_exchange
+from wengert.compiler.capture.trace import effect_of
 from wengert.compiler.emission.emit import Emitted, emit, fold, spell_tuple
 from wengert.compiler.emission.exported import ExportedProgram, exported_program, present
 from wengert.compiler.emission.sources import Sources
@@ -51,12 +51,12 @@ def save(
         raise ValueError(f"{name} can't be saved: it is a program of several libraries")
     path = Path(path)
     for step in program.instructions:
-        if is_exchange(step.name):
+        if effect_of(step.name) == "exchanges":
             raise ValueError(
                 f"{step.name} can't be written into a file that runs without wengert: it is a "
                 "collective"
             )
-        if is_draw(step.name):
+        if effect_of(step.name) == "draws":
             raise ValueError(
                 f"{name} can't be saved: it draws random numbers, and their generator stays here; "
                 "draw them outside, and pass them as arguments"
