@@ -20,6 +20,7 @@ from wengert.backends import selection
 from wengert.ops import special
 from wengert.tape.primitive import PRIMITIVES
 from wengert.testing import strategies as ws
+from wengert.testing.problem import values
 
 # Special functions are declared when they are first asked for.
 for _name in special.__all__:
@@ -187,6 +188,13 @@ def apply(call: Callable[..., Any], case: Case, inputs: Sequence[Any]) -> tuple[
 
 def inexact_results(results: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(r for r in results if r.dtype.inexact)
+
+
+def gradient(result: Any, x: Any) -> np.ndarray:
+    """The values of the gradient of a result's sum."""
+    (found,) = wg.autograd.grad(result, x, wg.ones_like(result))
+    assert found.dtype == x.dtype
+    return values(found)
 
 
 def orders(results: Sequence[Any], inputs: Sequence[Any], count: int) -> Iterator[Any]:
