@@ -201,6 +201,13 @@ def test_classes_of_images_are_those_of_rows(dtype: str) -> None:
     np.testing.assert_allclose(one.numpy(), rows.numpy()[0], rtol=1e-15)
 
 
+def test_impossible_classes_add_nothing_where_they_are_not_the_target_s() -> None:
+    x = wg.asarray([[0.0, -math.inf, 0.0]], dtype="float64")
+    found = F.cross_entropy(x, wg.asarray([[0.25, 0.0, 0.75]]))
+    assert found.item() == pytest.approx(math.log(2))
+    assert F.cross_entropy(x, wg.asarray([[0.25, 0.5, 0.25]])).item() == math.inf
+
+
 #: Calls, their errors, and what these say.
 REFUSED = r"""
 F.cross_entropy(x, t[:3]) | ValueError | batch_size \(4\).*\(3\)
