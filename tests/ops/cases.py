@@ -9,7 +9,6 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
@@ -48,11 +47,6 @@ def check_examples(
     if settings.get_current_profile_name() != "wide":
         test = seed(crc32(os.environ["PYTEST_CURRENT_TEST"].encode()))(test)
     test()
-
-
-def whole(rows: Sequence[tuple[str, str]], own: Callable[[str], Any]) -> list[Any]:
-    """Rows of which the quick choice takes all whose primitives have something of their own."""
-    return [pytest.param(*row, marks=pytest.mark.whole if own(row[0]) else ()) for row in rows]
 
 
 class Constant(np.ndarray):
