@@ -8,14 +8,14 @@ and NumPy tells which results overlap. No element is read or written.
 import dis
 import weakref
 from functools import lru_cache
-from gc import get_referents
 from itertools import chain, takewhile
-from types import CodeType, FunctionType
+from types import CodeType
 from typing import Any, Final
 
 import numpy as np
 
 from wengert.backends.keys import as_view
+from wengert.backends.references import contents
 from wengert.tape.leaving import frames, warn_at
 from wengert.tape.views import work_out
 
@@ -148,9 +148,8 @@ def _loads(instructions: list[dis.Instruction]) -> list[Any]:
     return list(chain.from_iterable(v if isinstance(v, tuple) else (v,) for v in values))
 
 
-#: How deep a container is searched, and how many objects.
-NESTING: Final = 8
-OBJECTS: Final = 10_000
+def _is_tensor(x: Any) -> bool:
+    return hasattr(type(x), "_shown")
 
 
 def _is_of_tensor(x: Any, root: Any) -> bool:
@@ -158,17 +157,10 @@ def _is_of_tensor(x: Any, root: Any) -> bool:
 
     ``views[0] += 1`` stores a view in a list, and in no Tensor.
     """
-    known, found, seen = False, [root], set[int]()
-    for _ in range(NESTING):
+    known = False
+    for found in contents(root, _is_tensor):
         if any(one is x for one in found):
             return False
-        seen.update(map(id, found))
-        inside = []
-        for one in found:
-            if hasattr(type(one), "_shown"):  # a Tensor; references to one memory are equal
-                known = known or getattr(one, "_shown", None) == x._shown
-            elif not isinstance(one, type | FunctionType):
-                inside.append(one)
-        inner = get_referents(*inside)[:OBJECTS]
-        found = list({id(one): one for one in inner if id(one) not in seen}.values())
+        shown = [getattr(one, "_shown", None) for one in filter(_is_tensor, found)]
+        known = known or x._shown in shown  # references to one memory are equal
     return known

@@ -8,7 +8,7 @@ from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.special.series import of_reals, rational
 from wengert.tape.tensor import Tensor
 
-__all__ = ["erf", "erfc", "ndtr"]
+__all__ = ["erf", "erfc"]
 
 # Rational Chebyshev approximations of W. J. Cody, Math. Comp. 23 (1969) 631-637: coefficients of
 # numerator and denominator, highest power first. Relative errors stay below 1e-16.
