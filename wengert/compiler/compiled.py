@@ -104,6 +104,11 @@ class Compiled(Generic[P, R]):
         What was recorded and why, and what was not looked into.
     """
 
+    __slots__ = (  # its ``__dict__`` has the user's attributes alone
+        *("_called", "_function", "_options", "_arguments", "_replays", "_calls", "_names"),
+        *("_refused", "_begun", "report", "__dict__", "__weakref__"),
+    )
+
     def __init__(self, function: Callable[P, R], options: Options) -> None:
         called: Any = function if isinstance(function, Module) else None
         if called is not None:
@@ -147,7 +152,8 @@ class Compiled(Generic[P, R]):
         if type(known) is not Programs or known.owner != id(instance):  # of what it is a copy of
             known = Programs(instance)
             kind = type if isinstance(instance, type) else object
-            kind.__setattr__(instance, PROGRAMS, known)
+            if current() is None:  # otherwise a function changes its state that is recorded
+                kind.__setattr__(instance, PROGRAMS, known)
         bound = known.get(self)
         if bound is None:
             bound = known[self] = Compiled(self._function.__get__(instance, owner), self._options)

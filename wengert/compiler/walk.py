@@ -39,10 +39,13 @@ from wengert.compiler.state import (
     TensorAt,
     check_dtype,
     is_array,
+    is_generated,
     is_plain,
+    item_name,
     leads_on,
     traits_of,
 )
+from wengert.func.trees import KINDS
 from wengert.nn.module import Module
 from wengert.optim.lr_scheduler import ReduceLROnPlateau
 from wengert.optim.optimizer import Optimizer
@@ -81,6 +84,8 @@ _READERS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 _NAMED = {type, types.FunctionType, *_READERS, *map(type, (len, str.__len__, "".__len__, str.join))}
 #: Attributes of optimizers that no step reads; schedules hold the same lists.
 _OF_SCHEDULES = frozenset({"defaults", "_factors", "_rates"})
+#: Names by which code gets the dicts of optimizers.
+_OF_OPTIMIZERS = frozenset({"state", "state_dict", "param_groups"})
 #: Attributes of modules that Wengert reads.
 _OF_MODULES = frozenset({"training", "_buffers", "_hooks"})
 #: The attributes of objects which lead on to the rest of what they are.
@@ -300,6 +305,8 @@ class _Walk:
             return
         if isinstance(x, _EXTENDED) and class_of_user(kind):
             self.attributes(x, kind, name)
+        elif isinstance(x, _EXTENDED[1:]) and hasattr(x, "__dict__"):
+            self.own(x, name, wrapped=kind is not np.vectorize)  # which keeps what it has made
         if isinstance(x, functools.cached_property):
             self.names.add(x.attrname or "")
         if kind in _NAMED and not of_user(getattr(x, "__module__", None) or "builtins"):
@@ -339,9 +346,6 @@ class _Walk:
         elif isinstance(x, GENERATORS) and not isinstance(x, random.SystemRandom):
             self.fact(name, Identity(kind))
             self.state.randoms.append((name, x))
-        elif hasattr(kind, "_original"):  # a compiled function
-            self.fact(name, Identity(kind))
-            self.visit(x._original(), None, f"{name}.function")
         elif isinstance(x, _BOUND) and not isinstance(x.__self__, types.ModuleType | type(None)):
             self.fact(name, (Identity(kind), x.__name__))
             self.visit(x.__self__, None, f"{name}.__self__")
@@ -354,8 +358,6 @@ class _Walk:
                 self.visit_at(x, key, called, "attr")
             if isinstance(x, classmethod):
                 self.names.add("__class__")  # it may make objects
-            if isinstance(x, functools.partial):
-                self.own(x, name)
         else:
             self.instance(x, name)
 
@@ -399,7 +401,8 @@ class _Walk:
         """Visit attributes of a function or the like that code names, and what it wraps."""
         space = vars(x)
         wanted = [key for key in space if (self.every and wrapped) or key in self.names]
-        for key in [key for key in wanted if key not in ("__wrapped__", PROGRAMS)]:
+        others = {*functools.WRAPPER_ASSIGNMENTS} - self.names | {"__wrapped__", PROGRAMS}
+        for key in [key for key in wanted if key not in others]:
             self.visit_at(space, key, f"{name}.{key}")
         if wrapped and "__wrapped__" in space:
             self.visit(space["__wrapped__"], None, name)
@@ -417,8 +420,9 @@ class _Walk:
         keys = [*x]
         by_name = all(type(key) in PLAIN for key in keys)
         self.fact(name, (Identity(type(x)), Exact(tuple(keys)) if by_name else len(keys)))
-        # A defaultdict makes items that are asked for.
-        ordered = not numeric or type(x) is defaultdict
+        # A defaultdict makes items that are asked for, and code may ask for the first.
+        read = not self.names.isdisjoint(_OF_OPTIMIZERS)
+        ordered = not numeric or type(x) is defaultdict or self.every or read
         self.state.sizes.append((x, tuple(keys) if ordered else len(keys), name))
         outer = id(x) in self.state.growing and self.shared is None
         self.shared = {} if outer else self.shared
@@ -456,6 +460,8 @@ class _Walk:
                 continue
             self.classes.add(base)
             self.first(base, name)
+            for part in KINDS.get(base, ())[:2]:  # how it is a node of trees
+                self.visit(part, None, f"{name} as a node")
             if made or self.every:  # what the first copy of an object keeps
                 copyreg._slotnames(base)  # type: ignore[attr-defined]
             space = vars(base)
@@ -477,7 +483,7 @@ class _Walk:
                 called |= key in self.names or key in _BY_PYTHON
                 if not called or key in _SKIPPED:
                     continue
-                if isinstance(x, _READERS) or (key in _OF_DATACLASSES and _is_generated(x)):
+                if isinstance(x, _READERS) or (key in _OF_DATACLASSES and is_generated(x)):
                     continue
                 attr = isinstance(x, Tensor | tuple) or is_array(x)  # may be replaced
                 holder, how = (base, "attr") if attr else (space, "item")
@@ -491,8 +497,8 @@ class _Walk:
             self.later.append((x, name))
             return
         self.fact(name, Identity(kind))
-        if hasattr(kind, "cache_clear") and not of_user(x.__module__):  # a library's function
-            self.fact(name, Identity(x))
+        if hasattr(kind, "cache_clear") and not (class_of_user(kind) or of_user(x.__module__)):
+            self.fact(name, Identity(x))  # a library's function
             return
         walked, opaque, _ = traits_of(kind)
         if opaque or (kind is np.ufunc and x.__name__.endswith(" (vectorized)")):
@@ -501,12 +507,14 @@ class _Walk:
                 "what it needs of it as an argument"
             )
         if not walked:
-            if not callable(getattr(x, "__wrapped__", None)):
+            wraps = callable(getattr(x, "__wrapped__", None))  # as a compiled function does
+            if not wraps:
                 self.fact(name, Identity(x))
             if kind.__module__.startswith("_"):  # a lock, a file
                 self.state.unseen.append(f"{name}, a {kind.__name__}")
-            if hasattr(x, "__dict__") and package_of(kind.__module__) not in ("wengert", "jax"):
-                self.own(x, name)  # JAX's shardings keep what they have computed
+            kept = package_of(kind.__module__) in ("wengert", "jax")  # as JAX's shardings do
+            if hasattr(x, "__dict__") and (wraps or not kept):
+                self.own(x, name)
             return
         if isinstance(x, (int, float, complex, str, bytes, *UNCHANGING)):
             base: Any = next(base for base in kind.__mro__ if not class_of_user(base))
@@ -523,7 +531,8 @@ class _Walk:
         mine = class_of_user(kind)
         space = getattr(x, "__dict__", None)
         module, whole = isinstance(x, Module), self.every or traits_of(kind)[2]
-        if type(space) is dict:
+        if isinstance(space, dict):
+            self.check_access(space, name)
             self.state.held.append((Place(x, "__dict__", f"{name}.__dict__", "attr"), space))
             optimizer = isinstance(x, Optimizer)
             # The keys of its state have got names before.
@@ -544,7 +553,7 @@ class _Walk:
                     self.visit_at(space, key, called, numeric=numeric)
             ordered = mine or kind.__module__ == "wengert.nn.containers"
             self.state.sizes.append((space, [*space] if ordered else len(space), name))
-        for base in kind.__mro__ if mine else ():
+        for base in kind.__mro__ if mine or not module else ():
             for key, slot in [*vars(base).items()]:
                 if type(slot) is types.MemberDescriptorType and (whole or key in self.names):
                     self.visit_at(x, key, f"{name}.{key}", "attr", numeric=numeric)
@@ -552,18 +561,12 @@ class _Walk:
             self.cls(kind, kind.__name__)
 
 
-#: What patterns, ``**`` and enums read of a class.
-_BY_PYTHON = frozenset({"__match_args__", "keys", "_member_map_"})
+#: What patterns, ``**``, enums, `print` and `json.load` read of a class.
+_BY_PYTHON = frozenset({"__match_args__", "keys", "_member_map_", "read", "write"})
 #: Methods that a dataclass, all of whose fields are compared, may have from its decorator.
 _OF_DATACLASSES = frozenset({"__eq__", "__hash__", "__setattr__", "__delattr__"})
 #: What is no state, and texts: these ask for an object's type and all attributes.
 _SKIPPED = frozenset({"__repr__", "__annotate_func__", "__dict__", "__weakref__", PROGRAMS})
-
-
-def _is_generated(x: Any) -> bool:
-    """Whether this is no function that a user has written, as `dataclass` makes them."""
-    x = getattr(x, "__wrapped__", x)
-    return type(x) is not types.FunctionType or x.__code__.co_filename == "<string>"
 
 
 @functools.cache
@@ -593,8 +596,3 @@ def _names(code: types.CodeType | None) -> frozenset[str]:
         if all(op == "LOAD_CONST" and not re.search(r"{[^}!:]*[.[]", str(x)) for op, x in on):
             names -= {"format"}
     return names.union(*inner, *texts)
-
-
-def item_name(name: str, key: Any) -> str:
-    """A readable name of an item."""
-    return f"{name}[{repr(key) if type(key) in PLAIN else f'a {type(key).__name__}'}]"
