@@ -492,6 +492,12 @@ an attribute of a compiled method | Made() | o.scaled(x) | Made.scaled.k = 3.0
     >     def scaled(self, x):
     >         return x * Made.scaled.k
     > Made.scaled.k = 2.0
+an attribute of a compiled method by its object | Made() | o.scaled(x) | Made.scaled.k = 3.0
+    > class Made:
+    >     @wg.compile
+    >     @with_k
+    >     def scaled(self, x):
+    >         return x * self.scaled.k
 an attribute of a compiled module
     | with_k(wg.compile(wg.nn.LeakyReLU(0.1))) | o(x) * o.k | o.k = 3.0
 a Tensor of a compiled function | with_k(wg.compile(like_a_librarys), X) | x * o.k | o.k = -X
@@ -518,6 +524,11 @@ what a library reads by a method | Source() | x * json.load(o) | o.k = 3.0
     > class Source(Plain):
     >     def read(self):
     >         return str(self.k)
+a function with derivatives of its own | scaled | o(x, k=1.0) | rescale()
+    > @wg.custom_vjp
+    > def scaled(x, k):
+    >     return x * k * SCALE
+    > scaled.defvjp(lambda x, k: (x, k), lambda saved, g: (g, g))
 what makes an object a node | Node(2.0) | x * sum(wg.func.tree_leaves(o)) | o.kk = 3.0
     > class Node(Slotted):
     >     def __init__(self, kk):

@@ -104,9 +104,9 @@ class Compiled(Generic[P, R]):
         What was recorded and why, and what was not looked into.
     """
 
-    __slots__ = (  # its ``__dict__`` has the user's attributes alone
+    __slots__ = (  # its ``__dict__`` has the user's attributes
         *("_called", "_function", "_options", "_arguments", "_replays", "_calls", "_names"),
-        *("_refused", "_begun", "report", "__dict__", "__weakref__"),
+        *("_refused", "_begun", "report", "__dict__", "__weakref__", "__wrapped__"),
     )
 
     def __init__(self, function: Callable[P, R], options: Options) -> None:
@@ -157,6 +157,7 @@ class Compiled(Generic[P, R]):
         bound = known.get(self)
         if bound is None:
             bound = known[self] = Compiled(self._function.__get__(instance, owner), self._options)
+            bound.__dict__ = self.__dict__  # as bound methods have their function's attributes
         return bound
 
     def __reduce__(self) -> Any:

@@ -63,7 +63,7 @@ STILL = frozenset({
     *("numpy", "builtins", "typing", "types", "re", "pathlib", "enum", "abc", "jax"),
     *("jaxlib", "cupy", "dask", "array_api_strict", "ml_dtypes", "datetime", "fractions"),
     *("wengert", "dataclasses", "_abc", "array_api_compat", "logging", "warnings", "_thread"),
-    *("_io", "_csv", "attr"),
+    *("_io", "_csv", "attr", "inspect", "sympy"),
 })  # fmt: skip
 #: Classes whose objects change unseen.
 _CHANGING = (

@@ -82,6 +82,8 @@ _COUNTED = _BY_NAME | _MAKING | _READING | {"errstate", "seterr", "get_type_hint
 _READERS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 #: Types of functions, classes and descriptors.
 _NAMED = {type, types.FunctionType, *_READERS, *map(type, (len, str.__len__, "".__len__, str.join))}
+#: Names by which code gives an object to a library as a file, whose methods it calls.
+_FILING = frozenset({"file", "redirect_stdout", "redirect_stderr", "writer", "dump", "load"})
 #: Attributes of optimizers that no step reads; schedules hold the same lists.
 _OF_SCHEDULES = frozenset({"defaults", "_factors", "_rates"})
 #: Names by which code gets the dicts of optimizers.
@@ -150,9 +152,8 @@ class _Walk:
         self.later: list[tuple[Any, str]] = []
         self.classes: set[type] = set()  # whose attributes are visited
         self.every = not names.isdisjoint(_BY_NAME)
-        self.said = sorted(names & _SAID)
-        if "get_type_hints" in names:
-            self.said.append("__annotations__")
+        hints = {"__annotations__"} if "get_type_hints" in names else set()
+        self.said = sorted(_SAID & (names | hints))
         self.shared: dict[Any, int] | None = None  # the numbers of an optimizer's state
 
     def argument(self, x: Any, name: str) -> None:
@@ -404,8 +405,8 @@ class _Walk:
         others = {*functools.WRAPPER_ASSIGNMENTS} - self.names | {"__wrapped__", PROGRAMS}
         for key in [key for key in wanted if key not in others]:
             self.visit_at(space, key, f"{name}.{key}")
-        if wrapped and "__wrapped__" in space:
-            self.visit(space["__wrapped__"], None, name)
+        if wrapped and callable(inner := getattr(x, "__wrapped__", None)):
+            self.visit(inner, None, name)
         self.state.sizes.append((space, [*space], name))
 
     def visit_globals(self, space: dict[str, Any], prefix: str, names: Iterable[str]) -> None:
@@ -512,8 +513,8 @@ class _Walk:
                 self.fact(name, Identity(x))
             if kind.__module__.startswith("_"):  # a lock, a file
                 self.state.unseen.append(f"{name}, a {kind.__name__}")
-            kept = package_of(kind.__module__) in ("wengert", "jax")  # as JAX's shardings do
-            if hasattr(x, "__dict__") and (wraps or not kept):
+            caches = package_of(kind.__module__) in ("wengert", "jax")  # as shardings do
+            if hasattr(x, "__dict__") and (wraps or not caches):
                 self.own(x, name)
             return
         if isinstance(x, (int, float, complex, str, bytes, *UNCHANGING)):
@@ -561,8 +562,8 @@ class _Walk:
             self.cls(kind, kind.__name__)
 
 
-#: What patterns, ``**``, enums, `print` and `json.load` read of a class.
-_BY_PYTHON = frozenset({"__match_args__", "keys", "_member_map_", "read", "write"})
+#: What patterns, ``**`` and enums read of a class.
+_BY_PYTHON = frozenset({"__match_args__", "keys", "_member_map_"})
 #: Methods that a dataclass, all of whose fields are compared, may have from its decorator.
 _OF_DATACLASSES = frozenset({"__eq__", "__hash__", "__setattr__", "__delattr__"})
 #: What is no state, and texts: these ask for an object's type and all attributes.
@@ -583,7 +584,7 @@ def _names(code: types.CodeType | None) -> frozenset[str]:
     if code is None:
         return frozenset()
     inner = [_names(x) for x in code.co_consts if isinstance(x, types.CodeType)]
-    # Patterns name attributes in tuples.
+    # Patterns name attributes in tuples, and calls keywords.
     texts = [x for x in code.co_consts if type(x) is tuple and all(type(y) is str for y in x)]
     names = frozenset(code.co_names)
     loaded = _operands(code, "LOAD_GLOBAL") | _operands(code, "IMPORT_NAME")
@@ -595,4 +596,5 @@ def _names(code: types.CodeType | None) -> frozenset[str]:
         on = [before for before, (_, name) in pairwise(steps) if name == "format"]
         if all(op == "LOAD_CONST" and not re.search(r"{[^}!:]*[.[]", str(x)) for op, x in on):
             names -= {"format"}
-    return names.union(*inner, *texts)
+    names = names.union(*inner, *texts)
+    return names if names.isdisjoint(_FILING) else names | {"read", "readline", "write"}
