@@ -141,6 +141,10 @@ a counter of what is printed | Tee(n=0) | print("a", file=o) or x | changes o.n 
     > class Tee(Plain):
     >     def write(self, text):
     >         self.n += 1
+a list of what is printed | Tee(lines=[]) | print("a", file=o) or x | the length of o.lines from 0
+    > class Tee(Plain):
+    >     def write(self, text):
+    >         self.lines.append(text)
 a mode that comes | wg.nn.Dropout() | o.eval() and x | sets the attribute o.training
 a mode that goes | wg.nn.Dropout().eval() | o.train() and x | deletes the attribute o.training
 a slot of SciPy's
