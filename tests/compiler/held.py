@@ -476,6 +476,11 @@ the order of parameters
     > class Pair(wg.nn.Module):
     >     def __init__(self):
     >         self.a, self.b = wg.nn.Parameter(X), wg.nn.Parameter(-X)
+the order of a layer's parameters
+    | wg.nn.Linear(3, 3) | x * wg.sum(next(iter(o.parameters())).detach())
+    | a = o.weight; del o.weight; o.weight = a
+the order of a layer's attributes
+    | wg.nn.Linear(3, 3) | x * [*vars(o)].index('weight') | a = o.weight; del o.weight; o.weight = a
 an attribute of a compiled function | scaled | o(x) | o.k = 3.0
     > @wg.compile
     > def scaled(x):

@@ -313,8 +313,7 @@ class Compiled(Generic[P, R]):
 
     def _state(self, given: Iterable[tuple[str, Any]]) -> State:
         """The state that a call with these arguments leads to."""
-        root = self._function if self._called is None else self._called
-        state = find_state(root, given, self._names, self._options.state)
+        state = find_state(self._original(), given, self._names, self._options.state)
         self._arguments.typed |= "type" in self._names
         return state
 

@@ -1,5 +1,6 @@
 """State: what a function leads to, and the values and classes that the walk tells apart."""
 
+import dis
 import functools
 import random
 import threading
@@ -11,7 +12,7 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from pathlib import PurePath
-from types import FunctionType, MappingProxyType, WrapperDescriptorType
+from types import CodeType, FunctionType, MappingProxyType, WrapperDescriptorType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -43,6 +44,7 @@ __all__ = [
     "is_plain",
     "item_name",
     "leads_on",
+    "operands_of",
     "same",
     "traits_of",
 ]
@@ -322,6 +324,14 @@ def traits_of(kind: type) -> tuple[bool, bool, bool]:
     whole |= any(package_of(base.__module__) not in STILL for base in others)
     whole |= any(str(base.__module__).startswith("wengert.") for base in bases)
     return walked, opaque or issubclass(kind, _CHANGING), whole
+
+
+@functools.cache
+def operands_of(code: CodeType, operation: str) -> frozenset[str]:
+    """What an operation of a function's code, or of a function within it, is about."""
+    inner = [operands_of(x, operation) for x in code.co_consts if isinstance(x, CodeType)]
+    own = [x.argval for x in dis.get_instructions(code) if x.opname == operation]
+    return frozenset(own).union(*inner)
 
 
 def item_name(name: str, key: Any) -> str:

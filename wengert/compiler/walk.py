@@ -43,6 +43,7 @@ from wengert.compiler.state import (
     is_plain,
     item_name,
     leads_on,
+    operands_of,
     traits_of,
 )
 from wengert.func.trees import KINDS
@@ -86,8 +87,11 @@ _NAMED = {type, types.FunctionType, *_READERS, *map(type, (len, str.__len__, "".
 _FILING = frozenset({"file", "redirect_stdout", "redirect_stderr", "writer", "dump", "load"})
 #: Attributes of optimizers that no step reads; schedules hold the same lists.
 _OF_SCHEDULES = frozenset({"defaults", "_factors", "_rates"})
-#: Names by which code gets the dicts of optimizers.
-_OF_OPTIMIZERS = frozenset({"state", "state_dict", "param_groups"})
+#: Names by which code goes through what optimizers and modules have.
+_IN_ORDER = frozenset({
+    *("state", "state_dict", "param_groups", "apply", "buffers", "children", "modules"),
+    *("parameters", "named_buffers", "named_children", "named_modules", "named_parameters"),
+})  # fmt: skip
 #: Attributes of modules that Wengert reads.
 _OF_MODULES = frozenset({"training", "_buffers", "_hooks"})
 #: The attributes of objects which lead on to the rest of what they are.
@@ -152,6 +156,7 @@ class _Walk:
         self.later: list[tuple[Any, str]] = []
         self.classes: set[type] = set()  # whose attributes are visited
         self.every = not names.isdisjoint(_BY_NAME)
+        self.ordered = self.every or not names.isdisjoint(_IN_ORDER)
         hints = {"__annotations__"} if "get_type_hints" in names else set()
         self.said = sorted(_SAID & (names | hints))
         self.shared: dict[Any, int] | None = None  # the numbers of an optimizer's state
@@ -387,12 +392,12 @@ class _Walk:
             space = x.__globals__
             self.state.held.append((Place(x, "__code__", f"{name}.__code__", "attr"), code))
             self.visit_globals(space, "", names)
-            for key in _operands(code, "LOAD_GLOBAL") - space.keys():
+            for key in operands_of(code, "LOAD_GLOBAL") - space.keys():
                 self.state.held.append((Place(space, key, key), Missing))
             package = str(space.get("__package__") or "").split(".")
             above = [".".join(package[:i]) for i in range(1, len(package) + 1)]
             # Imported in the function, perhaps from a package above it.
-            for key in sorted(names) if _operands(code, "IMPORT_NAME") else ():
+            for key in sorted(names) if operands_of(code, "IMPORT_NAME") else ():
                 for module in (key, *[f"{each}.{key}".rstrip(".") for each in above]):
                     if module in sys.modules and of_user(module):
                         self.visit(sys.modules[module], None, module)
@@ -421,9 +426,8 @@ class _Walk:
         keys = [*x]
         by_name = all(type(key) in PLAIN for key in keys)
         self.fact(name, (Identity(type(x)), Exact(tuple(keys)) if by_name else len(keys)))
-        # A defaultdict makes items that are asked for, and code may ask for the first.
-        read = not self.names.isdisjoint(_OF_OPTIMIZERS)
-        ordered = not numeric or type(x) is defaultdict or self.every or read
+        # A defaultdict makes items that are asked for.
+        ordered = self.ordered or not numeric or type(x) is defaultdict
         self.state.sizes.append((x, tuple(keys) if ordered else len(keys), name))
         outer = id(x) in self.state.growing and self.shared is None
         self.shared = {} if outer else self.shared
@@ -552,7 +556,7 @@ class _Walk:
                 elif not optimizer or key not in _OF_SCHEDULES or key in self.names:
                     called = name if optimizer and key == "param_groups" else f"{name}.{key}"
                     self.visit_at(space, key, called, numeric=numeric)
-            ordered = mine or kind.__module__ == "wengert.nn.containers"
+            ordered = mine or self.ordered or kind.__module__ == "wengert.nn.containers"
             self.state.sizes.append((space, [*space] if ordered else len(space), name))
         for base in kind.__mro__ if mine or not module else ():
             for key, slot in [*vars(base).items()]:
@@ -571,14 +575,6 @@ _SKIPPED = frozenset({"__repr__", "__annotate_func__", "__dict__", "__weakref__"
 
 
 @functools.cache
-def _operands(code: types.CodeType, operation: str) -> frozenset[str]:
-    """What an operation of a function's code, or of a function within it, is about."""
-    inner = [_operands(x, operation) for x in code.co_consts if isinstance(x, types.CodeType)]
-    own = [x.argval for x in dis.get_instructions(code) if x.opname == operation]
-    return frozenset(own).union(*inner)
-
-
-@functools.cache
 def _names(code: types.CodeType | None) -> frozenset[str]:
     """The names in a function's code, and in functions within it."""
     if code is None:
@@ -587,7 +583,7 @@ def _names(code: types.CodeType | None) -> frozenset[str]:
     # Patterns name attributes in tuples, and calls keywords.
     texts = [x for x in code.co_consts if type(x) is tuple and all(type(y) is str for y in x)]
     names = frozenset(code.co_names)
-    loaded = _operands(code, "LOAD_GLOBAL") | _operands(code, "IMPORT_NAME")
+    loaded = operands_of(code, "LOAD_GLOBAL") | operands_of(code, "IMPORT_NAME")
     names |= {f"{name}()" for name in _GLOBAL & loaded}
     if "getstate" in names or {"random", "get_state"} <= names:
         names |= {_OF_RANDOM}
