@@ -511,6 +511,11 @@ attributes in an ordered dict | Ordered() | x * o.k | o.k = 3.0
     >     def __init__(self):
     >         self.__dict__ = collections.OrderedDict(k=2.0)
     > import collections
+an attribute that an ordered dict lacks | Ordered() | x * getattr(o, 'k', 2.0) | o.k = 3.0
+    > class Ordered:
+    >     def __init__(self):
+    >         self.__dict__ = collections.OrderedDict()
+    > import collections
 a method of a compiled function's name | Odd() | x * o.k | o.k = 3.0
     > class Odd(Plain):
     >     def _original(self):

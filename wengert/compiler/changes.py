@@ -76,7 +76,7 @@ class Before:
                 raise BegunError
             was = size if type(size) is list else self._items.get(id(x), (x, x))[1]
             keys = [key for key in (*x, *was) if type(key) is str and (key in x) != (key in was)]
-            if keys and isinstance(x, dict) and type(size) is not tuple:
+            if keys and (type(size) is list or (type(size) is int and isinstance(x, dict))):
                 does = "sets" if keys[0] in x else "deletes"
                 raise TraceError(
                     f"the compiled function {does} the attribute {name}.{keys[0]}, which a replay "

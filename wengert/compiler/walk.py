@@ -312,7 +312,8 @@ class _Walk:
         if isinstance(x, _EXTENDED) and class_of_user(kind):
             self.attributes(x, kind, name)
         elif isinstance(x, _EXTENDED[1:]) and hasattr(x, "__dict__"):
-            self.own(x, name, wrapped=kind is not np.vectorize)  # which keeps what it has made
+            keeps = isinstance(x, (np.vectorize, *GENERATORS))  # what it has made, or draws next
+            self.own(x, name, wrapped=not keeps)
         if isinstance(x, functools.cached_property):
             self.names.add(x.attrname or "")
         if kind in _NAMED and not of_user(getattr(x, "__module__", None) or "builtins"):
@@ -541,7 +542,7 @@ class _Walk:
             self.state.held.append((Place(x, "__dict__", f"{name}.__dict__", "attr"), space))
             optimizer = isinstance(x, Optimizer)
             # The keys of its state have got names before.
-            for key, part in sorted(space.items(), key=lambda item: item[0] == "state"):
+            for key, part in sorted(dict.items(space), key=lambda item: item[0] == "state"):
                 if key == PROGRAMS and not self.names.isdisjoint({"vars", "__dict__", "dir"}):
                     raise TraceError(
                         f"the compiled function may read all attributes of {name!r}, also the "
@@ -557,7 +558,8 @@ class _Walk:
                     called = name if optimizer and key == "param_groups" else f"{name}.{key}"
                     self.visit_at(space, key, called, numeric=numeric)
             ordered = mine or self.ordered or kind.__module__ == "wengert.nn.containers"
-            self.state.sizes.append((space, [*space] if ordered else len(space), name))
+            keys = space if type(space) is dict else dict.keys(space)  # an ordered one lacks some
+            self.state.sizes.append((keys, [*keys] if ordered else len(keys), name))
         for base in kind.__mro__ if mine or not module else ():
             for key, slot in [*vars(base).items()]:
                 if type(slot) is types.MemberDescriptorType and (whole or key in self.names):
