@@ -52,6 +52,7 @@ from wengert.optim.lr_scheduler import ReduceLROnPlateau
 from wengert.optim.optimizer import Optimizer
 from wengert.optim.scheduler import LRScheduler
 from wengert.tape.hooks import Hooked
+from wengert.tape.primitive import Primitive
 from wengert.tape.record import Plan
 from wengert.tape.tensor import Tensor
 
@@ -311,9 +312,8 @@ class _Walk:
             return
         if isinstance(x, _EXTENDED) and class_of_user(kind):
             self.attributes(x, kind, name)
-        elif isinstance(x, _EXTENDED[1:]) and hasattr(x, "__dict__"):
-            keeps = isinstance(x, (np.vectorize, *GENERATORS))  # what it has made, or draws next
-            self.own(x, name, wrapped=not keeps)
+        elif isinstance(x, _EXTENDED[1:]) and hasattr(x, "__dict__"):  # some keep what they make
+            self.own(x, name, wrapped=not isinstance(x, (np.vectorize, *GENERATORS)))
         if isinstance(x, functools.cached_property):
             self.names.add(x.attrname or "")
         if kind in _NAMED and not of_user(getattr(x, "__module__", None) or "builtins"):
@@ -327,8 +327,7 @@ class _Walk:
             self.function(x, name, mine)
         elif isinstance(x, _ITEMS):
             self.check_access(x, name)
-            room = (x.maxlen,) if isinstance(x, deque) else ()
-            self.fact(name, (Identity(kind), len(x), *room))
+            self.fact(name, (Identity(kind), len(x), getattr(x, "maxlen", None)))
             ordered = isinstance(x, _ITEMS[:2])
             self.state.sizes.append((x, len(x) if ordered else frozenset(x), name))
             for i, part in enumerate(x):
@@ -427,8 +426,7 @@ class _Walk:
         keys = [*x]
         by_name = all(type(key) in PLAIN for key in keys)
         self.fact(name, (Identity(type(x)), Exact(tuple(keys)) if by_name else len(keys)))
-        # A defaultdict makes items that are asked for.
-        ordered = self.ordered or not numeric or type(x) is defaultdict
+        ordered = self.ordered or not numeric or type(x) is defaultdict  # which makes items
         self.state.sizes.append((x, tuple(keys) if ordered else len(keys), name))
         outer = id(x) in self.state.growing and self.shared is None
         self.shared = {} if outer else self.shared
@@ -516,6 +514,10 @@ class _Walk:
             wraps = callable(getattr(x, "__wrapped__", None))  # as a compiled function does
             if not wraps:
                 self.fact(name, Identity(x))
+            if isinstance(x, Primitive):  # whose rules may be the user's
+                for rule in (x.composite, x.shared, *x.rules.values(), *x.jvps.values()):
+                    if of_user(getattr(rule, "__module__", "builtins")):
+                        self.visit(rule, None, f"a rule of {name}")
             if kind.__module__.startswith("_"):  # a lock, a file
                 self.state.unseen.append(f"{name}, a {kind.__name__}")
             caches = package_of(kind.__module__) in ("wengert", "jax")  # as shardings do
