@@ -12,6 +12,7 @@ from wengert.ops.indexing import getitem
 from wengert.ops.operands import operands
 from wengert.protocols import functions
 from wengert.tape.tensor import Tensor, assign
+from wengert.tape.views import same, show, work_out
 
 TABLE = functions.TABLE
 #: NumPy's functions that make arrays of numbers alone.
@@ -26,6 +27,7 @@ def array(
     if not holds(Tensor, (object,)) or (dtype is not None and np.dtype(dtype) == np.object_):
         return as_tensors(np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin))
     found: Any = wg.asarray(object, dtype=dtype)
+    found = found if copy else _laid_out(found, lambda one: np.asarray(one, order=order))
     if copy is False and found is not object:
         raise ValueError("copy=False, and this array cannot be made without one: leave copy=")
     found = found.clone() if copy and found is object else found
@@ -38,7 +40,28 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None =
     """A Tensor or NumPy's array as it is, and anything else as `array` makes it."""
     if isinstance(a, np.ndarray):
         return np.asarray(a, dtype, order, copy=copy)
-    return array(a, dtype, copy=copy)
+    return array(a, dtype, copy=copy, order=order)
+
+
+def require(a: Any, dtype: Any = None, requirements: Any = None) -> Any:
+    """``np.require``: a Tensor as it is, or a copy."""
+    if not holds(Tensor, (a,)):
+        return passing("np.require", np.require)(a, dtype, requirements)
+    return _laid_out(asarray(a, dtype), lambda one: np.require(one, None, requirements))
+
+
+def _laid_out(x: Tensor, ask: Callable[[Any], Any]) -> Tensor:
+    """A Tensor itself, a copy where NumPy makes one, and a view where its layout is not known."""
+    shown, real = getattr(x, "_shown", None), x._array
+    arrays = [work_out(shown) if shown else np.empty(x.shape, np.bool_)]
+    arrays += [real] if isinstance(real, np.ndarray) else []
+    kept = {ask(one) is one for one in arrays}
+    if kept == {True}:
+        return x
+    found = x.clone()
+    if True in kept:
+        show(found, x, same, {})
+    return found
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Any:
@@ -110,9 +133,11 @@ def shuffle(x: Any) -> None:
 NAMES: dict[str, Any] = {
     **{name: _maker(name) for name in _MAKERS.split()},
     **{f"{name}_like": _maker(f"{name}_like") for name in ("empty", "full", "ones", "zeros")},
-    **{one.__name__: one for one in (array, asarray, full, vectorize)},
+    **{one.__name__: one for one in (array, asarray, full, require, vectorize)},
     "isscalar": lambda x: np.isscalar(x) or (isinstance(x, Tensor) and not x.ndim),
     "copy": lambda a, order="K", subok=False: array(a),
-    **dict.fromkeys(("asanyarray", "ascontiguousarray", "asfortranarray"), asarray),
+    "asanyarray": asarray,
+    "ascontiguousarray": lambda a, dtype=None: asarray(a, dtype, "C"),
+    "asfortranarray": lambda a, dtype=None: asarray(a, dtype, "F"),
     **{name: _Indexed(getattr(np, name)) for name in ("c_", "mgrid", "ogrid", "r_")},
 }

@@ -21,7 +21,7 @@ from wengert.ops.operands import operands
 from wengert.ops.shares import by_float32
 from wengert.protocols import UnsupportedError
 from wengert.protocols.shapes import diagonal, of_diagonal
-from wengert.protocols.translation import as_new, cast, inexact, refuse
+from wengert.protocols.translation import as_new, cast, floats, inexact, refuse
 from wengert.tape.tensor import Tensor
 
 # -- products --------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ def cov(
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Tensor:
     """``np.corrcoef``."""
-    parts = [cast(inexact(part), dtype) for part in (operands(x) if y is None else operands(x, y))]
+    parts = [cast(part, dtype) for part in (floats(x) if y is None else floats(x, y))]
     if any(part.dtype.narrow for part in parts):
         return by_float32(corrcoef, *parts, rowvar=rowvar)  # type: ignore[no-any-return]
     axes = [-1 if rowvar or part.ndim < 2 or part.shape[0] == 1 else 0 for part in parts]
