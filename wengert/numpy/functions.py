@@ -8,11 +8,11 @@ import numpy as np
 
 import wengert as wg
 from wengert.numpy.naming import as_array, as_tensors, holds, passing
+from wengert.ops.conversion import laid_out
 from wengert.ops.indexing import getitem
 from wengert.ops.operands import operands
 from wengert.protocols import functions
 from wengert.tape.tensor import Tensor, assign
-from wengert.tape.views import same, show, work_out
 
 TABLE = functions.TABLE
 #: NumPy's functions that make arrays of numbers alone.
@@ -27,7 +27,7 @@ def array(
     if not holds(Tensor, (object,)) or (dtype is not None and np.dtype(dtype) == np.object_):
         return as_tensors(np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin))
     found: Any = wg.asarray(object, dtype=dtype)
-    found = found if copy else _laid_out(found, lambda one: np.asarray(one, order=order))
+    found = found if copy else laid_out(found, lambda one: np.asarray(one, order=order))
     if copy is False and found is not object:
         raise ValueError("copy=False, and this array cannot be made without one: leave copy=")
     found = found.clone() if copy and found is object else found
@@ -47,21 +47,7 @@ def require(a: Any, dtype: Any = None, requirements: Any = None) -> Any:
     """``np.require``: a Tensor as it is, or a copy."""
     if not holds(Tensor, (a,)):
         return passing("np.require", np.require)(a, dtype, requirements)
-    return _laid_out(asarray(a, dtype), lambda one: np.require(one, None, requirements))
-
-
-def _laid_out(x: Tensor, ask: Callable[[Any], Any]) -> Tensor:
-    """A Tensor itself, a copy where NumPy makes one, and a view where its layout is not known."""
-    shown, real = getattr(x, "_shown", None), x._array
-    arrays = [work_out(shown) if shown else np.empty(x.shape, np.bool_)]
-    arrays += [real] if isinstance(real, np.ndarray) else []
-    kept = {ask(one) is one for one in arrays}
-    if kept == {True}:
-        return x
-    found = x.clone()
-    if True in kept:
-        show(found, x, same, {})
-    return found
+    return laid_out(asarray(a, dtype), lambda one: np.require(one, None, requirements))
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Any:

@@ -232,7 +232,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Tensor:
     return ma.moveaxis(a, axis, start - (axis < start))
 
 
-def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Tensor:
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     """``np.trim_zeros``."""
     (x,) = operands(filt)
     key, places = [slice(None)] * x.ndim, np.argwhere(values(x))
@@ -287,9 +287,9 @@ def coordinates(*xi: Any, copy: bool = True, sparse: bool = False, indexing: Any
     """``np.meshgrid``."""
     if sparse:
         raise UnsupportedError("sparse=True is not supported for Tensors")
-    if copy:
-        return meshgrid(*operands(*xi), indexing=indexing)
-    n = len(xi)
+    given, n = operands(*xi), len(xi)
+    if copy or indexing not in ("xy", "ij") or any(x.ndim > 1 for x in given):
+        return meshgrid(*given, indexing=indexing)
     axes = [1, 0, *range(2, n)] if indexing == "xy" and n > 1 else range(n)
     shapes = [tuple(-1 if i == axis else 1 for i in range(n)) for axis in axes]
-    return ma.broadcast_arrays(*map(ma.reshape, operands(*xi), shapes))
+    return ma.broadcast_arrays(*map(ma.reshape, given, shapes))

@@ -1,7 +1,7 @@
 """From NumPy's arguments to Wengert's."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -120,7 +120,7 @@ def floats(*values: Any) -> list[Tensor]:
     return common([inexact(x) for x in operands(*values)])
 
 
-def common(xs: list[Tensor]) -> list[Tensor]:
+def common(xs: Sequence[Tensor]) -> list[Tensor]:
     """Tensors in the dtype of their results, so that none is computed in a narrower one."""
     return [cast(x, result_type(*xs)) for x in xs]
 
