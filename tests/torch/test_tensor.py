@@ -101,6 +101,14 @@ def test_what_pytorch_gives_as_it_is_or_as_a_copy(room: Any) -> None:
         assert type(kept) is type(wrapped) and kept.requires_grad == wrapped.requires_grad
 
 
+def test_reductions_without_nans(room: Any) -> None:
+    x = room.tensor([[1.0, float("nan")], [2.0, 3.0]], requires_grad=True)
+    assert x.nansum().item() == 6.0
+    assert room.nanmean(x, 1, keepdim=True).tolist() == [[1.0], [2.5]]
+    x.nanmean(dim=1).sum().backward()
+    assert x.grad.tolist() == [[1.0, 0.0], [0.5, 0.5]]
+
+
 def test_alpha_is_of_the_results_dtype(room: Any) -> None:
     small, flags = room.tensor([1, 0], dtype=room.int8), room.tensor([True, False])
     for found, dtype, values in (

@@ -67,7 +67,7 @@ def view(x: Tensor, /, *shape: Any) -> Tensor:
             f"view takes lengths, and not {shape[0]!r}; the bytes of a Tensor are not read as "
             "another dtype's: wg.astype(x, dtype) converts the values"
         )
-    return manipulation.reshape(x, as_shape(_integers(shape)))
+    return manipulation.reshape(x, as_shape(_integers(shape)) if shape else x.shape)
 
 
 def view_as(x: Tensor, other: Tensor, /) -> Tensor:

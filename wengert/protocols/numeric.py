@@ -295,9 +295,11 @@ def nan_to_num(
     """``np.nan_to_num``."""
     (t,) = operands(x)
     if not t.dtype.inexact:
-        return t * 1
-    if t.dtype.complex or not copy:
-        raise UnsupportedError("complex parts go one by one; for copy=False write x[...] = it")
+        return t * 1 if copy else t
+    if t.dtype.complex:
+        raise UnsupportedError("complex parts go one by one")
+    if not copy:
+        return t.copy_(nan_to_num(t, True, nan, posinf, neginf))
     limits = np.finfo(t.dtype.name)
     top = float(limits.max) if posinf is None else posinf
     bottom = float(limits.min) if neginf is None else neginf

@@ -7,6 +7,7 @@ from typing import Any
 
 import wengert as wg
 from wengert.func import tree_map
+from wengert.protocols.functions import TABLE
 from wengert.torch.naming import FUNCTIONS, lines, members, register
 from wengert.torch.shapes import listing, narrow
 
@@ -173,6 +174,7 @@ _REDUCED = "all amax=max amin=min any argmax argmin logsumexp mean prod sum"
 _ACCUMULATED = "cumprod=cumulative_prod cumsum=cumulative_sum"
 lines(
     **{name: _reduction(function) for name, function in members(wg, _REDUCED)},
+    **{name: _reduction(TABLE[name]) for name in ("nanmean", "nansum")},
     **{name: _accumulation(function) for name, function in members(wg, _ACCUMULATED)},
     **{name: _moment(function) for name, function in members(wg, "std var")},
     count_nonzero=along(lambda input, dim=None: wg.count_nonzero(input, axis=axes(dim))),
