@@ -35,13 +35,13 @@ FLOORS = [
 #: The most lines of rooms, with their words.
 BUDGETS = {
     ("tape", "interpreters"): 6_000,
-    ("backends", "ops", "func", "protocols"): 24_819,
+    ("backends", "ops", "func", "protocols"): 24_820,
     ("testing",): 4_916,
     ("compiler",): 9_831,
     ("distributed",): 1_372,
     ("nn", "optim"): 9_991,
     ("torch",): 1_829,
-    ("numpy",): 740,
+    ("numpy",): 741,
     ("hips",): 360,
     ("running",): 131,
     ("scipy",): 2_867,

@@ -26,7 +26,8 @@ def array(
     if not holds(Tensor, (object,)) or (dtype is not None and np.dtype(dtype) == np.object_):
         return as_tensors(np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin))
     found: Any = wg.asarray(object, dtype=dtype)
-    found = found if copy else laid_out(found, lambda one: np.asarray(one, order=order))
+    if order in ("C", "F") and not copy:
+        found = laid_out(found, lambda one: np.asarray(one, order=order))
     if copy is False and found is not object:
         raise ValueError("copy=False, and this array cannot be made without one: leave copy=")
     found = found.clone() if copy and found is object else found

@@ -122,7 +122,8 @@ def floats(*values: Any) -> list[Tensor]:
 
 def common(xs: Sequence[Tensor]) -> list[Tensor]:
     """Tensors in the dtype of their results, so that none is computed in a narrower one."""
-    return [cast(x, result_type(*xs)) for x in xs]
+    dtype = result_type(*xs) if len(xs) > 1 else None
+    return [cast(x, dtype) for x in xs]
 
 
 def cast(x: Tensor, dtype: Any) -> Tensor:
