@@ -8,7 +8,7 @@ import numpy as np
 
 import wengert as wg
 from wengert.numpy.naming import as_array, as_tensors, holds, passing
-from wengert.ops.indexing import getitem
+from wengert.ops.conversion import laid_out
 from wengert.ops.operands import operands
 from wengert.protocols import functions
 from wengert.tape.tensor import Tensor, assign
@@ -26,6 +26,8 @@ def array(
     if not holds(Tensor, (object,)) or (dtype is not None and np.dtype(dtype) == np.object_):
         return as_tensors(np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin))
     found: Any = wg.asarray(object, dtype=dtype)
+    if order in ("C", "F") and not copy:
+        found = laid_out(found, lambda one: np.asarray(one, order=order))
     if copy is False and found is not object:
         raise ValueError("copy=False, and this array cannot be made without one: leave copy=")
     found = found.clone() if copy and found is object else found
@@ -38,7 +40,14 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None =
     """A Tensor or NumPy's array as it is, and anything else as `array` makes it."""
     if isinstance(a, np.ndarray):
         return np.asarray(a, dtype, order, copy=copy)
-    return array(a, dtype, copy=copy)
+    return array(a, dtype, copy=copy, order=order)
+
+
+def require(a: Any, dtype: Any = None, requirements: Any = None) -> Any:
+    """``np.require``: a Tensor as it is, or a copy."""
+    if not holds(Tensor, (a,)):
+        return passing("np.require", np.require)(a, dtype, requirements)
+    return laid_out(asarray(a, dtype), lambda one: np.require(one, None, requirements))
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Any:
@@ -98,21 +107,38 @@ class vectorize:
         return tuple(shaped) if isinstance(found[0], tuple) else shaped[0]
 
 
-def shuffle(x: Any) -> None:
-    """``np.random.shuffle``; a Tensor keeps its derivatives."""
-    order = np.arange(len(x)) if isinstance(x, Tensor) else x
-    np.random.shuffle(order)  # noqa: NPY002 -- the state that np.random.seed sets
-    if order is not x:
-        assign(x, getitem(x, order))
+def shuffle(x: Any, axis: int = 0, draw: Any = np.random.shuffle) -> None:
+    """``np.random.shuffle``, and a generator's; a Tensor keeps its derivatives."""
+    if not isinstance(x, Tensor):
+        draw(x, axis) if axis else draw(x)
+        return
+    order = np.arange(x.shape[axis])
+    draw(order)
+    assign(x, wg.take(x, wg.asarray(order), axis=axis))
+
+
+class Generator(np.random.Generator):
+    """NumPy's generator, which shuffles Tensors too."""
+
+    def shuffle(self, x: Any, axis: int = 0) -> None:
+        """Change the order along an axis."""
+        shuffle(x, axis, super().shuffle)
+
+
+def default_rng(seed: Any = None) -> Generator:
+    """``np.random.default_rng``."""
+    return Generator(np.random.default_rng(seed).bit_generator)
 
 
 #: What stands for NumPy's functions and objects, beside the tables of `wengert.protocols`.
 NAMES: dict[str, Any] = {
     **{name: _maker(name) for name in _MAKERS.split()},
     **{f"{name}_like": _maker(f"{name}_like") for name in ("empty", "full", "ones", "zeros")},
-    **{one.__name__: one for one in (array, asarray, full, vectorize)},
+    **{one.__name__: one for one in (array, asarray, full, require, vectorize)},
     "isscalar": lambda x: np.isscalar(x) or (isinstance(x, Tensor) and not x.ndim),
     "copy": lambda a, order="K", subok=False: array(a),
-    **dict.fromkeys(("asanyarray", "ascontiguousarray", "asfortranarray"), asarray),
+    "asanyarray": asarray,
+    "ascontiguousarray": lambda a, dtype=None: asarray(a, dtype, "C"),
+    "asfortranarray": lambda a, dtype=None: asarray(a, dtype, "F"),
     **{name: _Indexed(getattr(np, name)) for name in ("c_", "mgrid", "ogrid", "r_")},
 }

@@ -75,7 +75,10 @@ _STAY = (
 _COPY = "x.clone() and wg.asarray(x, copy=True) are copies that stay on the tape"
 #: By the method that gives values away: what happens to the Tensor, and what to do instead.
 _WAYS = {
-    "__array__": ("becomes an array off the tape (np.asarray)", _STAY),
+    "__array__": (
+        "becomes an array off the tape (np.asarray)",
+        f"{_STAY}. For X.dot(w) of a NumPy array X write X @ w or np.dot(X, w)",
+    ),
     "__bool__": ("becomes a plain value, as an option of a function does (bool)", _STAY),
     "__complex__": ("becomes a Python number (complex)", _STAY),
     "__deepcopy__": ("is copied off the tape (deepcopy)", _COPY),
