@@ -233,20 +233,10 @@ def test_shuffles_are_numpys_and_keep_derivatives(room: Any) -> None:
     assert x.requires_grad
 
 
-@pytest.mark.parametrize("axis", [0, 1, -1])
-def test_generators_shuffle_as_numpys(room: Any, axis: int) -> None:
-    x, own = tracked(*np.arange(12.0)).reshape(3, 4) * 1.0, np.arange(12.0).reshape(3, 4)
-    room.random.default_rng(3).shuffle(x, axis=axis)
-    np.random.default_rng(3).shuffle(own, axis=axis)
-    assert own.ravel().tolist() != [*range(12)]
-    assert x.tolist() == own.tolist()
-    assert x.requires_grad
-
-
 def test_arrays_dot_of_a_tracked_tensor_says_what_to_write(room: Any) -> None:
     plain = np.ones((2, 3))
     for call in (lambda w: plain.dot(w), wg.grad(lambda w: plain.dot(w).sum())):
-        with pytest.raises(RuntimeError, match=r"X @ w or np\.dot\(X, w\)"):
+        with pytest.raises(RuntimeError, match="X @ w"):
             call(tracked(1.0, 2.0, 3.0))
 
 

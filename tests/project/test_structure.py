@@ -41,7 +41,7 @@ BUDGETS = {
     ("distributed",): 1_372,
     ("nn", "optim"): 9_991,
     ("torch",): 1_829,
-    ("numpy",): 739,
+    ("numpy",): 725,
     ("hips",): 360,
     ("running",): 131,
     ("scipy",): 2_867,

@@ -48,7 +48,7 @@ _NAMES: dict[str, Any] = {
     "fft": _module(np.fft, fft.TABLE),
     "linalg": _module(np.linalg, linalg.TABLE),
     "ndarray": _Arrays("ndarray", (), {"__doc__": "NumPy's arrays, and Tensors."}),
-    "random": _module(np.random, {}, shuffle=functions.shuffle, default_rng=functions.default_rng),
+    "random": _module(np.random, {}, shuffle=functions.shuffle),
     "testing": _module(testing, {}),
 }
 _FORMER = (  # NumPy 1's, which many programs have still

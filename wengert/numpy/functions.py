@@ -9,6 +9,7 @@ import numpy as np
 import wengert as wg
 from wengert.numpy.naming import as_array, as_tensors, holds, passing
 from wengert.ops.conversion import laid_out
+from wengert.ops.indexing import getitem
 from wengert.ops.operands import operands
 from wengert.protocols import functions
 from wengert.tape.tensor import Tensor, assign
@@ -45,9 +46,9 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None =
 
 def require(a: Any, dtype: Any = None, requirements: Any = None) -> Any:
     """``np.require``: a Tensor as it is, or a copy."""
-    if not holds(Tensor, (a,)):
-        return passing("np.require", np.require)(a, dtype, requirements)
-    return laid_out(asarray(a, dtype), lambda one: np.require(one, None, requirements))
+    order: Any = lambda one: np.require(one, None, requirements)
+    found = asarray(a, dtype)
+    return laid_out(found, order) if isinstance(found, Tensor) else order(found)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Any:
@@ -107,27 +108,12 @@ class vectorize:
         return tuple(shaped) if isinstance(found[0], tuple) else shaped[0]
 
 
-def shuffle(x: Any, axis: int = 0, draw: Any = np.random.shuffle) -> None:
-    """``np.random.shuffle``, and a generator's; a Tensor keeps its derivatives."""
-    if not isinstance(x, Tensor):
-        draw(x, axis) if axis else draw(x)
-        return
-    order = np.arange(x.shape[axis])
-    draw(order)
-    assign(x, wg.take(x, wg.asarray(order), axis=axis))
-
-
-class Generator(np.random.Generator):
-    """NumPy's generator, which shuffles Tensors too."""
-
-    def shuffle(self, x: Any, axis: int = 0) -> None:
-        """Change the order along an axis."""
-        shuffle(x, axis, super().shuffle)
-
-
-def default_rng(seed: Any = None) -> Generator:
-    """``np.random.default_rng``."""
-    return Generator(np.random.default_rng(seed).bit_generator)
+def shuffle(x: Any) -> None:
+    """``np.random.shuffle``; a Tensor keeps its derivatives."""
+    order = np.arange(len(x)) if isinstance(x, Tensor) else x
+    np.random.shuffle(order)  # noqa: NPY002 -- the state that np.random.seed sets
+    if order is not x:
+        assign(x, getitem(x, order))
 
 
 #: What stands for NumPy's functions and objects, beside the tables of `wengert.protocols`.
