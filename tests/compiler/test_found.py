@@ -107,6 +107,8 @@ an array in a slice | slice(np.ones(3)) | x * wg.asarray(o.stop)
     | can't be (read anew in each call|replaced while .*); pass it
 a function that is made inside | None | (x, lambda y: y) | each replay would return the same one
 a class that is made inside | None | (x, type('Made', (), {})) | each replay would return the same
+a Parameter that is made inside
+    | None | wg.nn.Parameter(x * 2, requires_grad=False) | returns a new Parameter
 a partial that is made inside
     | None | (x, functools.partial(abs, [])) | each replay would return the same one
 a module that is made inside | None | (x, wg.nn.Dropout(0.5)) | each replay would return the same

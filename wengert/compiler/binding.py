@@ -303,7 +303,8 @@ class Binding:
             now, kind_now = self._bind(node), self._bind(type(node))
             self._check(f"t{i}._node is not {now} or {now}.__class__ is not {kind_now}")
         for tensor, there in zip(self._tensors, self._found.grads, strict=True):
-            self._check(f"{tensor}._grad is {'' if there else 'not '}None")
+            known = self._tensors[there.index] if there and there.kind == "tensor" else ""
+            self._check(f"{tensor}._grad is {'not ' if known or not there else ''}{known or None}")
         self._gradients()
         for i, (place, kind) in enumerate(
             zip(state.arrays, signature["a raw array of the state"], strict=True)
@@ -380,21 +381,24 @@ class Binding:
 
     def _effects(self) -> Iterator[str]:
         """The lines that store changes."""
-        for effect in self._found.effects:
+        found = self._found
+        kept = [x.same for effect in found.effects for x in (effect, *effect.parts)]
+        kept += [what for kind, what in found.leaves if kind == "same"]
+        for ref in dict.fromkeys([ref for ref in kept if ref and ref.kind == "grad"]):
+            yield f"{self._old(ref)} = {self._tensors[ref.index]}._grad"
+        for effect in found.effects:
             ref, out = effect.ref, f"o{effect.output}"
             if ref.kind == "tensor":
                 name, last = self._tensors[ref.index], f"last{ref.index}"
                 # An array of another kind has to be seen by the comparison.
                 known = f" = {last}" if effect.alike and last in self.names else ""
                 yield f"{name}._array{known} = {out}"
-            elif ref.kind == "grad":
-                name = self._tensors[ref.index]
-                if effect.output is None:
-                    yield f"{name}._grad = None"
-                elif effect.new:
-                    yield f"{name}._grad = m{effect.output}"
-                else:
+            elif ref.kind in ("grad", "new"):
+                name = self._tensors[ref.index] if ref.kind == "grad" else f"m{ref.index}"
+                if effect.inside:
                     yield f"{name}._grad._array = {out}"
+                else:
+                    yield f"{name}._grad = {self._spell_effect(None, iter([effect]))}"
             elif ref.kind == "spot":
                 place, held = self._state.spots[ref.index]
                 yield f"{self._at(place)} = {self._spell_effect(held, iter(effect.parts))}"
@@ -406,6 +410,10 @@ class Binding:
                 at = self._bind(place) if of_tuple else self._at(place)
                 yield f"{at}.set({out})" if of_tuple else f"{at} = {out}"
 
+    def _old(self, ref: Ref) -> str:
+        """A Tensor, or gradient, from before the call."""
+        return self._tensors[ref.index] if ref.kind == "tensor" else f"g{ref.index}"
+
     def _spell_effect(self, held: Any, parts: Iterator[Effect]) -> str:
         """An expression for what a spot gets: a Tensor, or a tuple with other leaves."""
         if isinstance(held, tuple):
@@ -414,8 +422,8 @@ class Binding:
                 f"({made})" if type(held) is tuple else f"new({self._bind(type(held))}, ({made}))"
             )
         part = next(parts)
-        if part.tensor is not None:
-            return self._tensors[part.tensor]
+        if part.same is not None:
+            return self._old(part.same)
         if part.output is None:
             return self._bind(held)
         return f"{'m' if part.new else 'o'}{part.output}"
@@ -427,8 +435,7 @@ class Binding:
             if kind == "tensor":
                 parts.append(f"m{what}")
             elif kind == "same":
-                name = self._tensors[what.index]
-                parts.append(name if what.kind == "tensor" else f"{name}._grad")
+                parts.append(self._old(what))
             elif kind == "given":
                 parts.append(self._input(what))
             elif kind == "object":
