@@ -251,15 +251,14 @@ class Binding:
         self._check(f"len({{{', '.join(names)}}}) != {len(names)}")
 
     def _compare_kind(self, array: str, kind: Any, last: str = "", x: Any = None) -> None:
-        """Compare an array's kind, unless it is the last call's."""
-        new = f"kind_of({array}) != {self._bind(kind)}"
+        """Compare an array's kind: less of the last call's, and first what takes little time."""
+        new, (shape, dtype) = f"kind_of({array}) != {self._bind(kind)}", map(self._bind, kind[1:3])
+        other = f"{array}.shape != {shape} or {array}.dtype is not {dtype}"  # also changed in place
         if last and math.prod(kind[1]) <= LARGEST:  # a larger one is overwritten if nobody has it
             self.names[last] = x
-            self._check(f"{array} is not {last} and {new}")
-        elif kind[0] is np.ndarray and kind[4] is None:  # first what takes half of the time
-            shape, dtype = map(self._bind, kind[1:3])
-            other = f"type({array}) is not ndarray or {array}.shape != {shape}"
-            other += f" or {array}.dtype is not {dtype} or not {array}.flags.c_contiguous"
+            self._check(f"({array} is not {last} or {other}) and {new}")
+        elif kind[0] is np.ndarray and kind[4] is None:
+            other += f" or type({array}) is not ndarray or not {array}.flags.c_contiguous"
             self._check(f"({other}) and {new}")
         else:
             self._check(new)
@@ -310,7 +309,8 @@ class Binding:
             zip(state.arrays, signature["a raw array of the state"], strict=True)
         ):
             self._checks.append(f"r_s{i} = {self._at(place)}")
-            self._compare_kind(f"r_s{i}", kind, f"was{i}", place.get())
+            last = "" if i in state.own else f"was{i}"
+            self._compare_kind(f"r_s{i}", kind, last, place.get())
         for place in state.twins:
             first = next(i for i, x in enumerate(state.arrays) if x.get() is place.get())
             self._check(f"{self._at(place)} is not r_s{first}")

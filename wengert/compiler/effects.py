@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from wengert.backends.references import held_elsewhere, holders
 from wengert.compiler.calls import kind_of
 from wengert.compiler.capture.errors import TraceError
@@ -160,6 +162,7 @@ def check_arguments(call: "Call") -> None:
 def check_found(call: "Call", leaves: Sequence[Any]) -> None:
     """Raise if the function uses a Tensor that the walk has not found."""
     beside = [call.trace.constants[value] for value in call.trace.beside]
+    beside = [x for x in beside if type(x) is not np.bool]  # of which there are but two
     # An array that only `constants` refers to was made in the trace.
     held = held_elsewhere(beside, known=1)
     arrays = {id(x) for x in held}
