@@ -122,6 +122,7 @@ n = held.old * 1; n.grad = g if held.old.grad is None else g + held.old.grad; he
 n = g * 1; n.grad = b; return n
 n = g * 1; n.grad = w.grad; w.grad = g * 2; return n.grad, n
 w.grad = g * 2; return w.grad * b, b.grad
+held.t = held.t[::-1]; return held.t
 n = wg.zeros(2); n.grad = wg.ones(2); b.grad = n; return n, n
 h = w * g; h.retain_grad(); wg.sum(h**2).backward(); return h
 d = wg.zeros(2).requires_grad_(True); wg.sum((w + d) ** 2 * g).backward(); return d
@@ -134,7 +135,7 @@ d = wg.zeros(2).requires_grad_(True); wg.sum((w + d) ** 2 * g).backward(); retur
 def test_gradients_are_the_tensors_that_are_put_there(lines: str, check: int) -> None:
     def seen(compile: Any) -> list[Any]:
         v, w = (wg.nn.Parameter(wg.ones(2)) for _ in range(2))
-        b, held = wg.asarray([2.0, 3.0]), SimpleNamespace(old=wg.ones(2))
+        b, held = wg.asarray([2.0, 3.0]), SimpleNamespace(old=wg.ones(2), t=(v, wg.ones(2)))
         w.grad = wg.asarray([4.0, 5.0])
         space = {"wg": wg, "v": v, "w": w, "b": b, "held": held, "__name__": "program"}
         exec(f"def step(g): {lines}", space)

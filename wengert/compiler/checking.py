@@ -89,7 +89,7 @@ class _Seen(NamedTuple):
 
 
 def _look(answer: Any, before: Before) -> _Seen:
-    objects = {id(x) for x in before.state.objects}
+    objects = {id(x) for x in before.state.objects if not isinstance(x, tuple)}
     leaves, structure = tree_flatten(answer, lambda x: id(x) in objects and x is not None)
     parts = [(f"result{path}", x) for path, x in zip(structure.paths(), leaves, strict=True)]
     names = {id(at.tensor): at.name for at in before.state.tensors}
