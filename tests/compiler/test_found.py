@@ -99,6 +99,11 @@ a Tensor with a graph
     | .* was changed in place and has kept the graph of
 an argument that becomes a leaf | 1.0 | x.requires_grad_().detach() | requires_grad of x changes
 a leaf that is frozen | wg.ones(3, requires_grad=True) | o.requires_grad_(False) | of o changes
+a gradient that requires grad
+    | slope(wg.ones(3, requires_grad=True)) | x * o.grad | the gradient of o requires grad itself
+    > def slope(w):
+    >     wg.sum(w**3).backward(create_graph=True)
+    >     return w
 a gradient with a graph | wg.ones(3, requires_grad=True)
     | wg.sum(o**3).backward(create_graph=True) | the gradient of o requires grad
 an attribute that it sets | Plain() | with_k(o) and x | sets the attribute o.k

@@ -114,6 +114,8 @@ def test_what_is_returned_is_what_is_kept(function):
 GRADIENTS = """
 w.grad = g
 b.copy_(g); w.grad = b
+v.grad = w.grad = g * 2; return w.grad * 3
+v.grad = w.grad; w.grad.mul_(g); return v.grad
 wg.sum(v * g + w * 2).backward(); v.grad, w.grad = w.grad, v.grad; return v.grad
 old = w.grad; w.grad = None; wg.sum(w**2 * g).backward(); return old
 held.old, w.grad = w.grad, held.old * 2

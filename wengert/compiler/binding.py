@@ -301,9 +301,11 @@ class Binding:
             self._compare_kind(f"r_t{i}", kind[:5], f"last{i}", at.tensor._array)
             now, kind_now = self._bind(node), self._bind(type(node))
             self._check(f"t{i}._node is not {now} or {now}.__class__ is not {kind_now}")
-        for tensor, there in zip(self._tensors, self._found.grads, strict=True):
-            known = self._tensors[there.index] if there and there.kind == "tensor" else ""
-            self._check(f"{tensor}._grad is {'not ' if known or not there else ''}{known or None}")
+        for i, there in enumerate(self._found.grads):
+            alone = there == Ref("grad", i)
+            other = self._tensors[there.index] if there and not alone else "None"
+            other += "._grad" if there and there.kind == "grad" and not alone else ""
+            self._check(f"{self._tensors[i]}._grad is {'' if alone else 'not '}{other}")
         self._gradients()
         for i, (place, kind) in enumerate(
             zip(state.arrays, signature["a raw array of the state"], strict=True)

@@ -48,10 +48,9 @@ class Call:
         self.outputs: list[Any] = []  # traced arrays and numbers
         self.held = self.start.held
         #: Tensors and gradients from before the call, by identity.
-        self.refs = {
-            id(x.grad): Ref("grad", i) for i, x in enumerate(self.held) if x.grad is not None
-        }
-        self.refs |= {id(x): Ref("tensor", i) for i, x in enumerate(self.tensors)}
+        self.refs = {id(x): Ref("tensor", i) for i, x in enumerate(self.tensors)}
+        for i, held in enumerate(self.held):
+            self.refs.setdefault(id(held.grad), Ref("grad", i))
         self.tracked: dict[int, Any] = {}  # outputs that require grad
         self.leaves = list(leaves)
         self.arguments: Any = None  # as the function gets them
@@ -86,21 +85,15 @@ class Call:
                     "function: wg.compile(wg.grad(f))"
                 )
             tensor._array = self.input(tensor._array, Ref("tensor", i), name)
-        grads = set[int]()
         for i, held in enumerate(self.held):
             grad, name = held.grad, called.get(id(held.tensor), "")
-            if grad is None:
-                continue
-            if id(grad) in grads or grad._node is not None:
+            if grad is not None and grad._node is not None:
                 raise TraceError(
-                    f"the gradient of {name} is also that of another Tensor of the compiled "
-                    "function, or requires grad itself, which can't be compiled; make it another "
-                    "Tensor"
+                    f"the gradient of {name} requires grad itself, which can't be compiled; make "
+                    "it another Tensor"
                 )
-            if self.refs[id(grad)].kind == "tensor":
-                continue
-            grads.add(id(grad))
-            grad._array = self.input(held.slope, Ref("grad", i), f"{name}.grad")
+            if grad is not None and self.refs[id(grad)] == Ref("grad", i):
+                grad._array = self.input(held.slope, Ref("grad", i), f"{name}.grad")
         for i, place in enumerate(state.arrays):
             x = place.get()
             self._put(place, self.input(x, Ref("array", i), place.name, raw=i in state.own))

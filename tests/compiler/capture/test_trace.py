@@ -75,13 +75,6 @@ def test_errors_name_the_line(backend: Any, name: str) -> None:
     assert text in str(caught.value)
 
 
-def test_a_gradient_that_is_also_of_another_tensor_is_refused() -> None:
-    x, y = (wg.ones(2, requires_grad=True) for _ in range(2))
-    x.grad = y.grad = wg.ones(2)
-    with pytest.raises(CompileError, match="is also that of another Tensor of the compiled func"):
-        wg.compile(lambda: x * x.grad + y * y.grad)()
-
-
 KEPT: list[Any] = []
 USES: list[Callable[[Any, Any], Any]] = [
     lambda y, a: y + 1,

@@ -82,7 +82,7 @@ class Recording:
     tracked: bool
     #: Comparisons on which control flow depends.
     decided: Arithmetic
-    #: For each Tensor its gradient before the call, which may be another one of them.
+    #: For each Tensor its gradient before the call, which may be another's or another Tensor.
     grads: tuple[Ref | None, ...]
     #: Of all calls; None if there are several.
     backend: Backend | None
