@@ -336,3 +336,12 @@ def test_what_each_library_computes_is_numpys() -> None:
         assert found[0].dtype is found[1].dtype and found[0].backend.name == name
 
     walk(OTHERS, check, whole=True)
+
+
+@pytest.mark.whole
+@pytest.mark.oracle
+def test_devices_that_are_not_there_are_refused_by_each_library() -> None:
+    for name, device in (("torch", "cuda:77"), ("torch", "nowhere"), ("jax", "cpu:77")):
+        if importlib.util.find_spec(name) is not None:
+            with wg.use_backend(name), pytest.raises(ValueError, match=f"{name} has no device"):
+                wg.ones(2, device=device)

@@ -7,6 +7,7 @@ import numpy as np
 
 import wengert
 from wengert.backends.references import (
+    contents,
     counts,
     has_holders,
     has_shared_base,
@@ -86,6 +87,19 @@ def test_what_lives() -> None:
     assert len(living(Slotted)) == 2
     gc.collect()
     assert living(Slotted) == [two]
+
+
+def test_what_an_object_holds_in_each_depth() -> None:
+    x = np.empty(2)
+    rows = [x]
+    slotted = Slotted({"a": rows})
+    rows.append(slotted)  # a circle
+    found = list(contents((slotted, lambda x=x: x), lambda one: False))
+    depth = [i for i, level in enumerate(found) for one in level if one is x]
+    assert depth == [4]  # the tuple, the object, its dict, the list; functions are closed
+    everything = [id(one) for level in found for one in level]
+    assert len(everything) == len(set(everything))
+    assert not any(one is x for level in contents(rows, lambda one: one is rows) for one in level)
 
 
 def test_nowhere_else_is_asked() -> None:

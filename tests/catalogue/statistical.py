@@ -62,10 +62,6 @@ def recurrence_reference(a, b, *, axis):
     return np.moveaxis(out, 0, axis)
 
 
-def running_reference(name):
-    return lambda x, **kwargs: getattr(np, name)(x, **kwargs)
-
-
 @st.composite
 def selections(draw, kind):
     shapes = draw(ws.broadcastable(3))

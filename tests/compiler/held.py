@@ -489,6 +489,92 @@ the order of parameters
     > class Pair(wg.nn.Module):
     >     def __init__(self):
     >         self.a, self.b = wg.nn.Parameter(X), wg.nn.Parameter(-X)
+the order of a layer's parameters
+    | wg.nn.Linear(3, 3) | x * wg.sum(next(iter(o.parameters())).detach())
+    | a = o.weight; del o.weight; o.weight = a
+the order of a layer's attributes
+    | wg.nn.Linear(3, 3) | x * [*vars(o)].index('weight') | a = o.weight; del o.weight; o.weight = a
+an attribute of a compiled function | scaled | o(x) | o.k = 3.0
+    > @wg.compile
+    > def scaled(x):
+    >     return x * scaled.k
+    > scaled.k = 2.0
+an attribute of a compiled function by a computed name | scaled | o(x) | o.kk = 3.0
+    > @wg.compile
+    > def scaled(x):
+    >     return x * getattr(scaled, "k" + "k")
+    > scaled.kk = 2.0
+an attribute of a compiled method | Made() | o.scaled(x) | Made.scaled.k = 3.0
+    > class Made:
+    >     @wg.compile
+    >     def scaled(self, x):
+    >         return x * Made.scaled.k
+    > Made.scaled.k = 2.0
+an attribute of a compiled method by its object | Made() | o.scaled(x) | Made.scaled.k = 3.0
+    > class Made:
+    >     @wg.compile
+    >     @with_k
+    >     def scaled(self, x):
+    >         return x * self.scaled.k
+an attribute of a compiled module
+    | with_k(wg.compile(wg.nn.LeakyReLU(0.1))) | o(x) * o.k | o.k = 3.0
+a Tensor of a compiled function | with_k(wg.compile(like_a_librarys), X) | x * o.k | o.k = -X
+attributes in an ordered dict | Ordered() | x * o.k | o.k = 3.0
+    > class Ordered:
+    >     def __init__(self):
+    >         self.__dict__ = collections.OrderedDict(k=2.0)
+    > import collections
+an attribute that an ordered dict lacks | Ordered() | x * getattr(o, 'k', 2.0) | o.k = 3.0
+    > class Ordered:
+    >     def __init__(self):
+    >         self.__dict__ = collections.OrderedDict()
+    > import collections
+a method of a compiled function's name | Odd() | x * o.k | o.k = 3.0
+    > class Odd(Plain):
+    >     def _original(self):
+    >         return print
+a class with a cache | functools.update_wrapper(Cached(), np.mean) | x * o.k | o.k = 3.0
+    > class Cached(Plain):
+    >     def cache_clear(self):
+    >         pass
+slots of a library's object | statistics.NormalDist(2.0) | x * o.mean | o._mu = 3.0
+    > import statistics
+an attribute of a counter | with_k(collections.Counter()) | x * o.k | o.k = 3.0
+    > import collections
+an attribute of a library's generator | with_k(random.Random(0)) | x * o.k | o.k = 3.0
+an attribute of a vectorized function | with_k(np.vectorize(abs)) | x * o.k | o.k = 3.0
+what a library reads by a method | Source() | x * json.load(o) | o.k = 3.0
+    > class Source(Plain):
+    >     def read(self):
+    >         return str(self.k)
+a function with derivatives of its own | scaled | o(x, k=1.0) | rescale()
+    > @wg.custom_vjp
+    > def scaled(x, k):
+    >     return x * k * SCALE
+    > scaled.defvjp(lambda x, k: (x, k), lambda saved, g: (g, g))
+what makes an object a node | Node(2.0) | x * sum(wg.func.tree_leaves(o)) | o.kk = 3.0
+    > class Node(Slotted):
+    >     def __init__(self, kk):
+    >         self.kk = kk
+    > wg.func.register_node(Node, lambda o: ((o.kk,), None), lambda extra, kk: Node(*kk))
+what a node's function names | Node() | x * sum(wg.func.tree_leaves(o)) | rescale()
+    > class Node:
+    >     pass
+    > wg.func.register_node(Node, lambda o: ((SCALE,), None), lambda extra, kk: Node())
+the order of an optimizer's state | Adam([wg.nn.Parameter(X)]) | o.first() + x | turned(o.all())
+    > class Adam(wg.optim.Adam):
+    >     def __init__(self, params):
+    >         super().__init__(params)
+    >         params[0].grad = X * 1
+    >         self.step()
+    >     def all(self):
+    >         return next(iter(self.state.values()))
+    >     def first(self):
+    >         return wg.asarray([x for x in self.all().values() if hasattr(x, 'shape')][0])
+    > def turned(space):
+    >     items = [*space.items()]
+    >     space.clear()
+    >     space.update(reversed(items))
 """
 )
 #: Those whose arguments are put together anew, or flattened.
@@ -496,4 +582,5 @@ NOT_GIVEN = {
     *("a replaced dataclass", "an attribute of an equal tuple"),
     *("a field that no constructor takes", "an attribute that a constructor makes"),
     *("the parts of an attribute of a dataclass", "an array of a named tuple's object"),
+    *("what makes an object a node", "what a node's function names"),
 }

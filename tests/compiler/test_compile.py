@@ -45,6 +45,18 @@ def test_what_a_program_is_for():
     assert h.report.recordings == 2
 
 
+def test_a_keyword_of_the_name_of_a_positional_argument():
+    @wg.compile
+    def f(x, a=1.0, /, **k):
+        return x * a - k["a"]
+
+    for a in (3.0, 3.0, 4.0):
+        assert f(wg.ones(1), a=a).tolist() == [1 - a]
+        assert f(wg.ones(1), 2.0, a=a).tolist() == [2 - a]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'z'"):
+        wg.compile(lambda x: x)(wg.ones(1), z=1)
+
+
 def test_trees_and_raw_arrays():
     f = wg.compile(lambda p: {"sum": p["a"] + p["b"][0], "same": p["a"], "plain": "text"})
     for scale in (1.0, 2.0):

@@ -144,6 +144,25 @@ all attributes beside programs | Counted() | o.counted(x) | may read all attribu
     >         self.other
     >     def counted(self, x):
     >         return x * len(vars(self))
+a counter of a compiled function | counted | o(x) | changes .*.calls from 0 to 1
+    > @wg.compile
+    > def counted(x):
+    >     counted.calls += 1
+    >     return x
+    > counted.calls = 0
+a counter of what is printed | Tee(n=0) | print("a", file=o) or x | changes o.n from 0 to
+    > class Tee(Plain):
+    >     def write(self, text):
+    >         self.n += 1
+a list of what is printed | Tee(lines=[]) | print("a", file=o) or x | the length of o.lines from 0
+    > class Tee(Plain):
+    >     def write(self, text):
+    >         self.lines.append(text)
+a mode that comes | wg.nn.Dropout() | o.eval() and x | sets the attribute o.training
+a mode that goes | wg.nn.Dropout().eval() | o.train() and x | deletes the attribute o.training
+a slot of SciPy's
+    | pytest.importorskip('scipy.interpolate').CubicSpline([0.0, 1.0, 2.0], [1.0, 2.0, 5.0])
+    | x * float(o(1.5)) | of a raw array
 JSON | 2.0 | x * float(json.dumps(o)) | static_argnames
 """
 )

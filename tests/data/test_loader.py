@@ -256,6 +256,7 @@ def test_streams():
 
 #: Calls, their errors, and what these say.
 REFUSED = r"""
+[*data.DataLoader([np.ones(2), 1.0], 2)] | TypeError | is a ndarray, and another one a float;
 data.DataLoader([1], 0) | ValueError | positive integer, but got 0
 data.DataLoader([1], 2.0) | ValueError | but got 2\.0
 data.DataLoader([1], drop_last=1) | TypeError | drop_last

@@ -191,6 +191,10 @@ class PyTorch:
         self.x.checkpoint = partial(checkpoint, use_reentrant=False)
         self.x.grad, self.x.jvp = torch.func.grad, torch.func.jvp
 
+    def rows(self) -> list[tuple[str, str]]:
+        """Those that it has a function for."""
+        return [row for row in TRACKED if oracle("torch", row[0])]
+
     def tensor(self, array: Any, requires_grad: bool = False) -> Any:
         return self.torch.tensor(array, requires_grad=requires_grad)
 

@@ -44,7 +44,7 @@ def against_pytorch(program: Any) -> None:
 @pytest.mark.oracle
 def test_pytorch_agrees() -> None:
     pytest.importorskip("torch")
-    check_examples(300, against_pytorch, programs())
+    check_examples(300, against_pytorch, programs(PyTorch().rows()))
 
 
 @pytest.mark.oracle

@@ -110,8 +110,12 @@ def test_an_unknown_activation() -> None:
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_a_causal_encoder_by_its_formula(norm_first: bool, compiled: bool) -> None:
-    given = {"activation": "gelu", "norm_first": norm_first, "batch_first": True}
-    layer = nn.TransformerEncoderLayer(E, 2, 8, dropout=0.0, dtype=wg.float64, **given)
+    name = "relu" if norm_first else "gelu"
+    given = {"layer_norm_eps": 0.1, "norm_first": norm_first, "batch_first": True}
+    given |= {"activation": name, "bias": not norm_first, "dtype": wg.float64}
+    layer = nn.TransformerEncoderLayer(E, 2, 8, dropout=0.0, **given)
+    biases = [key for key, _ in layer.named_parameters() if key.endswith("bias")]
+    assert (len(biases), layer.norm1.eps, layer.norm2.eps) == (0 if norm_first else 6, 0.1, 0.1)
     stack = nn.TransformerEncoder(layer, 2, nn.LayerNorm(E, eps=0.1, dtype=wg.float64))
     for p in stack.requires_grad_(False).parameters():
         nn.init.normal_(p)
@@ -120,7 +124,7 @@ def test_a_causal_encoder_by_its_formula(norm_first: bool, compiled: bool) -> No
     found = [values(run(x, mask, is_causal=True)) for _ in range(2)]
     for one in stack.layers:
         attend = lambda x, one=one: one.self_attn(x, x, x, attn_mask=mask)[0]
-        feed = lambda x, one=one: one.linear2(F.gelu(one.linear1(x)))
+        feed = lambda x, one=one: one.linear2(getattr(F, name)(one.linear1(x)))
         for part, norm in ((attend, one.norm1), (feed, one.norm2)):
             x = x + part(norm(x)) if norm_first else norm(x + part(x))
     for each in found:

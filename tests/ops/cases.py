@@ -9,7 +9,6 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
@@ -20,6 +19,7 @@ from wengert.backends import selection
 from wengert.ops import special
 from wengert.tape.primitive import PRIMITIVES
 from wengert.testing import strategies as ws
+from wengert.testing.problem import values
 
 # Special functions are declared when they are first asked for.
 for _name in special.__all__:
@@ -47,11 +47,6 @@ def check_examples(
     if settings.get_current_profile_name() != "wide":
         test = seed(crc32(os.environ["PYTEST_CURRENT_TEST"].encode()))(test)
     test()
-
-
-def whole(rows: Sequence[tuple[str, str]], own: Callable[[str], Any]) -> list[Any]:
-    """Rows of which the quick choice takes all whose primitives have something of their own."""
-    return [pytest.param(*row, marks=pytest.mark.whole if own(row[0]) else ()) for row in rows]
 
 
 class Constant(np.ndarray):
@@ -187,6 +182,13 @@ def apply(call: Callable[..., Any], case: Case, inputs: Sequence[Any]) -> tuple[
 
 def inexact_results(results: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(r for r in results if r.dtype.inexact)
+
+
+def gradient(result: Any, x: Any) -> np.ndarray:
+    """The values of the gradient of a result's sum."""
+    (found,) = wg.autograd.grad(result, x, wg.ones_like(result))
+    assert found.dtype == x.dtype
+    return values(found)
 
 
 def orders(results: Sequence[Any], inputs: Sequence[Any], count: int) -> Iterator[Any]:

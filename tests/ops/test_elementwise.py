@@ -7,6 +7,7 @@ import pytest
 
 import wengert as wg
 from wengert.backends import Backend
+from wengert.testing.problem import values
 
 INF, NAN = math.inf, math.nan
 pytestmark = pytest.mark.filterwarnings(
@@ -14,10 +15,6 @@ pytestmark = pytest.mark.filterwarnings(
 )
 #: For a point at which nothing may be computed that NumPy would warn of.
 quiet = pytest.mark.filterwarnings("error")
-
-
-def values(x):
-    return np.asarray(x.detach().tolist())
 
 
 def gradients(name, *args, **kwargs):

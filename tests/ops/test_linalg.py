@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.ops.cases import gradient
 from wengert import linalg
 from wengert.backends import Backend
 from wengert.testing import gradcheck, gradgradcheck
@@ -24,10 +25,6 @@ def drawn(kind, *shape, seed=0):
 
 def leaf(a):
     return wg.asarray(a, dtype="complex128" if np.iscomplexobj(a) else "float64").requires_grad_()
-
-
-def gradient(out, x):
-    return values(wg.autograd.grad(out, x, wg.ones_like(out))[0])
 
 
 def pytorch(function, *arrays):

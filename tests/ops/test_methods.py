@@ -86,6 +86,7 @@ def test_as_numpy(backend: Backend, name: str) -> None:
     np.testing.assert_allclose(call(wg.asarray(array)).numpy(), call(array), rtol=1e-12)
 
 
+@pytest.mark.whole
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", LIKE_PYTORCH)
 def test_as_pytorch(name: str) -> None:

@@ -10,12 +10,13 @@ import pytest
 import scipy.special as sc
 
 import wengert as wg
-from tests.ops.cases import PUBLIC
+from tests.ops.cases import PUBLIC, gradient
 from tests.scripts import python
 from tests.walking import walk
 from wengert.backends import Backend, get_backend
 from wengert.tape.primitive import PRIMITIVES
 from wengert.testing import gradcheck
+from wengert.testing.problem import values
 
 INF, NAN = math.inf, math.nan
 special, F = wg.special, wg.nn.functional
@@ -28,16 +29,6 @@ def tensor(a, dtype="float64"):
 def _bell(z):
     """The conjugate of the sigmoid's derivative."""
     return mpmath.conj(1 / (1 + mpmath.exp(-z)) / (1 + mpmath.exp(z)))
-
-
-def values(x):
-    return np.asarray(x.detach().tolist())
-
-
-def gradient(out, x):
-    (g,) = wg.autograd.grad(out, x, wg.ones_like(out))
-    assert g.dtype == x.dtype
-    return values(g)
 
 
 # -- special values ------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from wengert.tape.primitive import PRIMITIVES, Primitive
 
 ROOT = Path(__file__).parents[2]
 ADDED = {"backwards", "deviations_from_mean", "gudermannian", "pairs", "selected", "sums"}
-ADDED |= {"linalg.eigvals"}
+ADDED |= {"linalg.eigvals", "rescaled"}
 POINTS = np.array([-1.5, 0.25, 2.0])
 
 
@@ -183,6 +183,17 @@ def test_identities_and_memory(backend: Backend, known: None, view: bool | None)
     assert close(backend, slope, POINTS[::-1])
     assert close(backend, wg.func.jacfwd(function)(x), np.eye(3)[::-1])
     assert close(backend, wg.func.jvp(function, (x,), (x.detach(),))[1], POINTS[::-1])
+
+
+def test_what_rules_read_belongs_to_a_program(known: None) -> None:
+    scale = [2.0]
+    facts = {"linear": "together", "composite": lambda xp, x: x * scale[0]}
+    row = Primitive("rescaled", ["x"], {"x": lambda xp, g: g * scale[0] * 3}, **facts)
+    run = wg.compile(lambda x: wg.value_and_grad(lambda x: wg.sum(row.bind(x)))(x))
+    for factor in (2.0, 2.0, 2.0, 5.0, 5.0):
+        scale[0] = factor
+        value, slope = run(wg.ones(2))
+        assert (float(value), slope.tolist()) == (2 * factor, [3 * factor] * 2)
 
 
 @pytest.mark.parametrize("dynamic", [False, True])

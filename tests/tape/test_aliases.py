@@ -2,6 +2,7 @@
 
 import operator
 import warnings
+from collections import deque
 from types import SimpleNamespace
 
 import numpy as np
@@ -168,6 +169,48 @@ def test_what_lists_and_attributes_hold_is_held():
     assert warned(program) == [3, 4, 5, 7, 8]
 
 
+#: Programs of one line each, whose change is lost though the next statement stores something.
+LOST = """
+x[0][1] = k; S[0] = 1.0
+row = x[0]; row[0] = k; S[0] = 1.0
+row = x[0]; row[0] = k; D["a"] = row
+x[0][1] += k; S[0] = 1.0
+a, b = x; a[0] = k; S[0] = 1.0
+last = S[:]; S[:] = S * 2; S[1] = 1.0
+row = x[0]; row[0], S[0] = k, k
+row = x[0]; row[0] = S[0] = k
+S[0] = wg.sum(x[0].copy_(S))
+D["a"] = np.add(row := x[0], 1, out=row)
+x[1] = x[0].copy_(S)
+list(x)[0] += 1
+np.split(x, 2)[0] += 1
+D["a"] = deque([x[0]]); D["a"][0] += 1
+D["a"] = [lambda rows=[x[0]]: rows]; D["a"][0]()[0] += 1
+D["a"] = {"b": {"c": {"d": {"e": [x[0]]}}}}; D["a"]["b"]["c"]["d"]["e"][0] += 1
+D["a"] = SimpleNamespace(x=x, rows=[x[0]]); D["a"].rows[0] += 1
+D["a"] = Slots(x); D["a"].rows[0] += 1
+"""
+
+
+class Slots:
+    __slots__ = ("rows", "x")
+
+    def __init__(self, x):
+        self.x, self.rows = x, [x[0]]
+
+
+@pytest.mark.parametrize("one_line", [False, True])
+def test_changes_that_are_lost_before_a_store(one_line):
+    said = []
+    for text in LOST.strip().splitlines():
+        space = dict(globals(), x=array(2, 2), S=array(2), D={}, k=3.0, deque=deque)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            exec(text if one_line else text.replace("; ", "\n"), space)
+        said += [] if found else [text]
+    assert said == []
+
+
 # -- what does not ---------------------------------------------------------------------------------
 
 
@@ -179,6 +222,9 @@ def test_changes_as_they_are_recommended():
         x[1:] *= x[:-1]
         held.x[1:][0:1] = 3.0
         held.x[2:] -= 1
+        slots = Slots(array(2, 2))
+        slots.x[1:] += 1
+        slots.x[1] = operator.iadd(slots.x[1], 1)
         x[2:] = operator.iadd(x[2:], 1)
         x[1:] = x[:-1]
         x[0] = x[1]

@@ -76,6 +76,7 @@ def test_each_form_can_be_wrong(form, wrong):
     assert "analytic:  " in text and (form == "vjp" or "(from the derivative)\n" in text)
     code = text.partition("To see it again:\n\n")[2]
     assert "import wengert as wg\n" in code  # the constant is one
+    assert ("form=" in code) == (form != "jacobian")  # which is the default
     with pytest.raises(WrongGradientError, match=r"^multiply: the (derivative|gradient) is wrong"):
         exec("\n".join(line.strip() for line in code.splitlines()), {"wrong": wrong, "np": np})
 

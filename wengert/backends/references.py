@@ -1,12 +1,13 @@
-"""CPython's counts of references and its list of living objects; only this module reads them.
+"""CPython's references between objects, and its list of living ones; only this module reads them.
 
 A count includes the references of the reading code. So it is compared with the count, read in the
 same way, of an object with one known reference.
 """
 
 import gc
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from sys import getrefcount
+from types import FunctionType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -52,6 +53,24 @@ def holders(objects: Sequence[Any], kind: type[T]) -> list[T]:
 def living(kind: type[T]) -> list[T]:
     """The live instances of a class, in no order; also those that are being made."""
     return [x for x in gc.get_objects() if issubclass(type(x), kind)]
+
+
+#: How deep `contents` looks, and at how many objects in each depth.
+_DEPTH, _MOST = 8, 10_000
+
+
+def contents(root: Any, closed: Callable[[Any], bool]) -> Iterator[list[Any]]:
+    """``[root]``, the objects that it holds, and so on: each once, and none that closed ones hold.
+
+    Functions and classes are closed.
+    """
+    found, seen = [root], set[int]()
+    for _ in range(_DEPTH):
+        yield found
+        seen.update(map(id, found))
+        opened = [x for x in found if not (closed(x) or isinstance(x, type | FunctionType))]
+        inner = gc.get_referents(*opened)[:_MOST]
+        found = [*{id(x): x for x in inner if id(x) not in seen}.values()]
 
 
 def _base_count(view: np.ndarray[Any, Any]) -> int:

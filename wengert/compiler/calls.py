@@ -3,6 +3,7 @@
 import inspect
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -37,8 +38,10 @@ class Arguments:
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Bind arguments, by position where possible."""
-        bound = self._signature.bind(*args, **kwargs)
-        return bound.args, bound.kwargs
+        with suppress(TypeError):  # which the function itself raises, and more often is right
+            bound = self._signature.bind(*args, **kwargs)
+            return bound.args, bound.kwargs
+        return args, kwargs
 
     def names(self, count: int) -> list[str]:
         """The names of the first ``count`` positional arguments."""

@@ -60,7 +60,8 @@ class Before:
         self.held = [Held(x, x._array, x._node, x._grad, slope) for x, slope in pairs]
         self._hooked = [x._node for x in self.tensors if has_hooks(x._node)]
         self._places = [(place, place.get()) for place in state.changing()]
-        self._items = [(x, copy.copy(x)) for x, _, _ in state.sizes if type(x) in CONTAINERS]
+        kept = [x for x, _, _ in state.sizes if type(x) in CONTAINERS]
+        self._items = {id(x): (x, copy.copy(x)) for x in kept}
         self._rng, self._modes = generators.get_rng_state(), _modes()
         self._randoms = _random_states(state)
         #: Whether random numbers can't be drawn by another thread.
@@ -73,10 +74,13 @@ class Before:
             before = size if type(size) is int else len(size)
             if id(x) in state.growing and len(x) > before:
                 raise BegunError
-            if type(size) is list and (new := [key for key in x if key not in size]):
+            was = size if type(size) is list else self._items.get(id(x), (x, x))[1]
+            keys = [key for key in (*x, *was) if type(key) is str and (key in x) != (key in was)]
+            if keys and (type(size) is list or (type(size) is int and isinstance(x, dict))):
+                does = "sets" if keys[0] in x else "deletes"
                 raise TraceError(
-                    f"the compiled function sets the attribute {name}.{new[0]}, which a replay "
-                    "would not do. Return it, or set it to a Tensor before the first call"
+                    f"the compiled function {does} the attribute {name}.{keys[0]}, which a replay "
+                    "would not do. Return it, do it outside, or set it to a Tensor before"
                 )
             if len(x) != before:
                 raise TraceError(
@@ -118,7 +122,7 @@ class Before:
                 node.extra.accumulated.clear()
             if grad is not None:
                 grad._array = slope
-        for container, items in self._items:
+        for container, items in self._items.values():
             if len(container) != len(items):
                 container.clear()
                 (container.update if isinstance(container, dict) else container.extend)(items)

@@ -104,6 +104,11 @@ class Compiled(Generic[P, R]):
         What was recorded and why, and what was not looked into.
     """
 
+    __slots__ = (  # its ``__dict__`` has the user's attributes
+        *("_called", "_function", "_options", "_arguments", "_replays", "_calls", "_names"),
+        *("_refused", "_begun", "report", "__dict__", "__weakref__", "__wrapped__"),
+    )
+
     def __init__(self, function: Callable[P, R], options: Options) -> None:
         called: Any = function if isinstance(function, Module) else None
         if called is not None:
@@ -147,10 +152,12 @@ class Compiled(Generic[P, R]):
         if type(known) is not Programs or known.owner != id(instance):  # of what it is a copy of
             known = Programs(instance)
             kind = type if isinstance(instance, type) else object
-            kind.__setattr__(instance, PROGRAMS, known)
+            if current() is None:  # otherwise a function changes its state that is recorded
+                kind.__setattr__(instance, PROGRAMS, known)
         bound = known.get(self)
         if bound is None:
             bound = known[self] = Compiled(self._function.__get__(instance, owner), self._options)
+            bound.__dict__ = self.__dict__  # as bound methods have their function's attributes
         return bound
 
     def __reduce__(self) -> Any:
@@ -306,8 +313,7 @@ class Compiled(Generic[P, R]):
 
     def _state(self, given: Iterable[tuple[str, Any]]) -> State:
         """The state that a call with these arguments leads to."""
-        root = self._function if self._called is None else self._called
-        state = find_state(root, given, self._names, self._options.state)
+        state = find_state(self._original(), given, self._names, self._options.state)
         self._arguments.typed |= "type" in self._names
         return state
 

@@ -1,5 +1,6 @@
 """State: what a function leads to, and the values and classes that the walk tells apart."""
 
+import dis
 import functools
 import random
 import threading
@@ -11,7 +12,7 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from pathlib import PurePath
-from types import MappingProxyType, WrapperDescriptorType
+from types import CodeType, FunctionType, MappingProxyType, WrapperDescriptorType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -39,9 +40,12 @@ __all__ = [
     "TensorAt",
     "check_dtype",
     "is_array",
+    "is_generated",
     "is_generator",
     "is_plain",
+    "item_name",
     "leads_on",
+    "operands_of",
     "same",
     "traits_of",
 ]
@@ -62,7 +66,7 @@ STILL = frozenset({
     *("numpy", "builtins", "typing", "types", "re", "pathlib", "enum", "abc", "jax"),
     *("jaxlib", "cupy", "dask", "array_api_strict", "ml_dtypes", "datetime", "fractions"),
     *("wengert", "dataclasses", "_abc", "array_api_compat", "logging", "warnings", "_thread"),
-    *("_io", "_csv"),
+    *("_io", "_csv", "attr", "inspect", "sympy"),
 })  # fmt: skip
 #: Classes whose objects change unseen.
 _CHANGING = (
@@ -271,6 +275,12 @@ def is_generator(x: Any) -> bool:
     return of_torch or (isinstance(x, GENERATORS) and not isinstance(x, random.SystemRandom))
 
 
+def is_generated(x: Any) -> bool:
+    """Whether this is no function that a user has written, as `dataclass` makes them."""
+    x = getattr(x, "__wrapped__", x)
+    return type(x) is not FunctionType or x.__code__.co_filename == "<string>"
+
+
 def check_dtype(x: Any, name: str) -> None:
     """Raise for an array of a dtype that the standard has not."""
     if isinstance(x, np.ndarray) and _name_of(x.dtype) not in DTYPES:
@@ -323,3 +333,16 @@ def traits_of(kind: type) -> tuple[bool, bool, bool]:
     whole |= any(package_of(base.__module__) not in STILL for base in others)
     whole |= any(str(base.__module__).startswith("wengert.") for base in bases)
     return walked, opaque or issubclass(kind, _CHANGING), whole
+
+
+@functools.cache
+def operands_of(code: CodeType, operation: str) -> frozenset[str]:
+    """What an operation of a function's code, or of a function within it, is about."""
+    inner = [operands_of(x, operation) for x in code.co_consts if isinstance(x, CodeType)]
+    own = [x.argval for x in dis.get_instructions(code) if x.opname == operation]
+    return frozenset(own).union(*inner)
+
+
+def item_name(name: str, key: Any) -> str:
+    """A readable name of an item."""
+    return f"{name}[{repr(key) if type(key) in PLAIN else f'a {type(key).__name__}'}]"

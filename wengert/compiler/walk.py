@@ -38,16 +38,21 @@ from wengert.compiler.state import (
     TensorAt,
     check_dtype,
     is_array,
+    is_generated,
     is_generator,
     is_plain,
+    item_name,
     leads_on,
+    operands_of,
     traits_of,
 )
+from wengert.func.trees import KINDS
 from wengert.nn.module import Module
 from wengert.optim.lr_scheduler import ReduceLROnPlateau
 from wengert.optim.optimizer import Optimizer
 from wengert.optim.scheduler import LRScheduler
 from wengert.tape.hooks import Hooked
+from wengert.tape.primitive import Primitive
 from wengert.tape.record import Plan
 from wengert.tape.tensor import Tensor
 
@@ -79,8 +84,15 @@ _COUNTED = _BY_NAME | _MAKING | _READING | {"errstate", "seterr", "get_type_hint
 _READERS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 #: Types of functions, classes and descriptors.
 _NAMED = {type, types.FunctionType, *_READERS, *map(type, (len, str.__len__, "".__len__, str.join))}
+#: Names by which code gives an object to a library as a file, whose methods it calls.
+_FILING = frozenset({"file", "redirect_stdout", "redirect_stderr", "writer", "dump", "load"})
 #: Attributes of optimizers that no step reads; schedules hold the same lists.
 _OF_SCHEDULES = frozenset({"defaults", "_factors", "_rates"})
+#: Names by which code goes through what optimizers and modules have.
+_IN_ORDER = frozenset({
+    *("state", "state_dict", "param_groups", "apply", "buffers", "children", "modules"),
+    *("parameters", "named_buffers", "named_children", "named_modules", "named_parameters"),
+})  # fmt: skip
 #: Attributes of modules that Wengert reads.
 _OF_MODULES = frozenset({"training", "_buffers", "_hooks"})
 #: The attributes of objects which lead on to the rest of what they are.
@@ -145,9 +157,9 @@ class _Walk:
         self.later: list[tuple[Any, str]] = []
         self.classes: set[type] = set()  # whose attributes are visited
         self.every = not names.isdisjoint(_BY_NAME)
-        self.said = sorted(names & _SAID)
-        if not names.isdisjoint({"get_type_hints", "signature"}):
-            self.said.append("__annotations__")
+        self.ordered = self.every or not names.isdisjoint(_IN_ORDER)
+        hints = set() if names.isdisjoint({"get_type_hints", "signature"}) else {"__annotations__"}
+        self.said = sorted(_SAID & (names | hints))
         self.shared: dict[Any, int] | None = None  # the numbers of an optimizer's state
 
     def argument(self, x: Any, name: str) -> None:
@@ -300,6 +312,8 @@ class _Walk:
             return
         if isinstance(x, _EXTENDED) and class_of_user(kind):
             self.attributes(x, kind, name)
+        elif isinstance(x, _EXTENDED[1:]) and hasattr(x, "__dict__"):  # some keep what they make
+            self.own(x, name, wrapped=not isinstance(x, (np.vectorize, *GENERATORS)))
         if isinstance(x, functools.cached_property):
             self.names.add(x.attrname or "")
         if kind in _NAMED and not of_user(getattr(x, "__module__", None) or "builtins"):
@@ -313,8 +327,7 @@ class _Walk:
             self.function(x, name, mine)
         elif isinstance(x, _ITEMS):
             self.check_access(x, name)
-            room = (x.maxlen,) if isinstance(x, deque) else ()
-            self.fact(name, (Identity(kind), len(x), *room))
+            self.fact(name, (Identity(kind), len(x), getattr(x, "maxlen", None)))
             ordered = isinstance(x, _ITEMS[:2])
             self.state.sizes.append((x, len(x) if ordered else frozenset(x), name))
             for i, part in enumerate(x):
@@ -339,9 +352,6 @@ class _Walk:
         elif is_generator(x):
             self.fact(name, Identity(kind))
             self.state.randoms.append((name, x))
-        elif hasattr(kind, "_original"):  # a compiled function
-            self.fact(name, Identity(kind))
-            self.visit(x._original(), None, f"{name}.function")
         elif isinstance(x, _BOUND) and not isinstance(x.__self__, types.ModuleType | type(None)):
             self.fact(name, (Identity(kind), x.__name__))
             self.visit(x.__self__, None, f"{name}.__self__")
@@ -354,8 +364,6 @@ class _Walk:
                 self.visit_at(x, key, called, "attr")
             if isinstance(x, classmethod):
                 self.names.add("__class__")  # it may make objects
-            if isinstance(x, functools.partial):
-                self.own(x, name)
         else:
             self.instance(x, name)
 
@@ -384,12 +392,12 @@ class _Walk:
             space = x.__globals__
             self.state.held.append((Place(x, "__code__", f"{name}.__code__", "attr"), code))
             self.visit_globals(space, "", names)
-            for key in _operands(code, "LOAD_GLOBAL") - space.keys():
+            for key in operands_of(code, "LOAD_GLOBAL") - space.keys():
                 self.state.held.append((Place(space, key, key), Missing))
             package = str(space.get("__package__") or "").split(".")
             above = [".".join(package[:i]) for i in range(1, len(package) + 1)]
             # Imported in the function, perhaps from a package above it.
-            for key in sorted(names) if _operands(code, "IMPORT_NAME") else ():
+            for key in sorted(names) if operands_of(code, "IMPORT_NAME") else ():
                 for module in (key, *[f"{each}.{key}".rstrip(".") for each in above]):
                     if module in sys.modules and of_user(module):
                         self.visit(sys.modules[module], None, module)
@@ -399,10 +407,11 @@ class _Walk:
         """Visit attributes of a function or the like that code names, and what it wraps."""
         space = vars(x)
         wanted = [key for key in space if (self.every and wrapped) or key in self.names]
-        for key in [key for key in wanted if key not in ("__wrapped__", PROGRAMS)]:
+        others = {*functools.WRAPPER_ASSIGNMENTS} - self.names | {"__wrapped__", PROGRAMS}
+        for key in [key for key in wanted if key not in others]:
             self.visit_at(space, key, f"{name}.{key}")
-        if wrapped and "__wrapped__" in space:
-            self.visit(space["__wrapped__"], None, name)
+        if wrapped and callable(inner := getattr(x, "__wrapped__", None)):
+            self.visit(inner, None, name)
         self.state.sizes.append((space, [*space], name))
 
     def visit_globals(self, space: dict[str, Any], prefix: str, names: Iterable[str]) -> None:
@@ -417,8 +426,7 @@ class _Walk:
         keys = [*x]
         by_name = all(type(key) in PLAIN for key in keys)
         self.fact(name, (Identity(type(x)), Exact(tuple(keys)) if by_name else len(keys)))
-        # A defaultdict makes items that are asked for.
-        ordered = not numeric or type(x) is defaultdict
+        ordered = self.ordered or not numeric or type(x) is defaultdict  # which makes items
         self.state.sizes.append((x, tuple(keys) if ordered else len(keys), name))
         outer = id(x) in self.state.growing and self.shared is None
         self.shared = {} if outer else self.shared
@@ -456,6 +464,8 @@ class _Walk:
                 continue
             self.classes.add(base)
             self.first(base, name)
+            for part in KINDS.get(base, ())[:2]:  # how it is a node of trees
+                self.visit(part, None, f"{name} as a node")
             if made or self.every:  # what the first copy of an object keeps
                 copyreg._slotnames(base)  # type: ignore[attr-defined]
             space = vars(base)
@@ -477,7 +487,7 @@ class _Walk:
                 called |= key in self.names or key in _BY_PYTHON
                 if not called or key in _SKIPPED:
                     continue
-                if isinstance(x, _READERS) or (key in _OF_DATACLASSES and _is_generated(x)):
+                if isinstance(x, _READERS) or (key in _OF_DATACLASSES and is_generated(x)):
                     continue
                 attr = isinstance(x, Tensor | tuple) or is_array(x)  # may be replaced
                 holder, how = (base, "attr") if attr else (space, "item")
@@ -491,8 +501,8 @@ class _Walk:
             self.later.append((x, name))
             return
         self.fact(name, Identity(kind))
-        if hasattr(kind, "cache_clear") and not of_user(x.__module__):  # a library's function
-            self.fact(name, Identity(x))
+        if hasattr(kind, "cache_clear") and not (class_of_user(kind) or of_user(x.__module__)):
+            self.fact(name, Identity(x))  # a library's function
             return
         walked, opaque, _ = traits_of(kind)
         if opaque or (kind is np.ufunc and x.__name__.endswith(" (vectorized)")):
@@ -501,12 +511,18 @@ class _Walk:
                 "what it needs of it as an argument"
             )
         if not walked:
-            if not callable(getattr(x, "__wrapped__", None)):
+            wraps = callable(getattr(x, "__wrapped__", None))  # as a compiled function does
+            if not wraps:
                 self.fact(name, Identity(x))
+            if isinstance(x, Primitive):  # whose rules may be the user's
+                for rule in (x.composite, x.shared, *x.rules.values(), *x.jvps.values()):
+                    if of_user(getattr(rule, "__module__", "builtins")):
+                        self.visit(rule, None, f"a rule of {name}")
             if kind.__module__.startswith("_"):  # a lock, a file
                 self.state.unseen.append(f"{name}, a {kind.__name__}")
-            if hasattr(x, "__dict__") and package_of(kind.__module__) not in ("wengert", "jax"):
-                self.own(x, name)  # JAX's shardings keep what they have computed
+            caches = package_of(kind.__module__) in ("wengert", "jax")  # as shardings do
+            if hasattr(x, "__dict__") and (wraps or not caches):
+                self.own(x, name)
             return
         if isinstance(x, (int, float, complex, str, bytes, *UNCHANGING)):
             base: Any = next(base for base in kind.__mro__ if not class_of_user(base))
@@ -523,11 +539,12 @@ class _Walk:
         mine = class_of_user(kind)
         space = getattr(x, "__dict__", None)
         module, whole = isinstance(x, Module), self.every or traits_of(kind)[2]
-        if type(space) is dict:
+        if isinstance(space, dict):
+            self.check_access(space, name)
             self.state.held.append((Place(x, "__dict__", f"{name}.__dict__", "attr"), space))
             optimizer = isinstance(x, Optimizer)
             # The keys of its state have got names before.
-            for key, part in sorted(space.items(), key=lambda item: item[0] == "state"):
+            for key, part in sorted(dict.items(space), key=lambda item: item[0] == "state"):
                 if key == PROGRAMS and not self.names.isdisjoint({"vars", "__dict__", "dir"}):
                     raise TraceError(
                         f"the compiled function may read all attributes of {name!r}, also the "
@@ -542,9 +559,10 @@ class _Walk:
                 elif not optimizer or key not in _OF_SCHEDULES or key in self.names:
                     called = name if optimizer and key == "param_groups" else f"{name}.{key}"
                     self.visit_at(space, key, called, numeric=numeric)
-            ordered = mine or kind.__module__ == "wengert.nn.containers"
-            self.state.sizes.append((space, [*space] if ordered else len(space), name))
-        for base in kind.__mro__ if mine else ():
+            ordered = mine or self.ordered or kind.__module__ == "wengert.nn.containers"
+            keys = space if type(space) is dict else dict.keys(space)  # an ordered one lacks some
+            self.state.sizes.append((keys, [*keys] if ordered else len(keys), name))
+        for base in kind.__mro__ if mine or not module else ():
             for key, slot in [*vars(base).items()]:
                 if type(slot) is types.MemberDescriptorType and (whole or key in self.names):
                     self.visit_at(x, key, f"{name}.{key}", "attr", numeric=numeric)
@@ -560,30 +578,16 @@ _OF_DATACLASSES = frozenset({"__eq__", "__hash__", "__setattr__", "__delattr__"}
 _SKIPPED = frozenset({"__repr__", "__annotate_func__", "__dict__", "__weakref__", PROGRAMS})
 
 
-def _is_generated(x: Any) -> bool:
-    """Whether this is no function that a user has written, as `dataclass` makes them."""
-    x = getattr(x, "__wrapped__", x)
-    return type(x) is not types.FunctionType or x.__code__.co_filename == "<string>"
-
-
-@functools.cache
-def _operands(code: types.CodeType, operation: str) -> frozenset[str]:
-    """What an operation of a function's code, or of a function within it, is about."""
-    inner = [_operands(x, operation) for x in code.co_consts if isinstance(x, types.CodeType)]
-    own = [x.argval for x in dis.get_instructions(code) if x.opname == operation]
-    return frozenset(own).union(*inner)
-
-
 @functools.cache
 def _names(code: types.CodeType | None) -> frozenset[str]:
     """The names in a function's code, and in functions within it."""
     if code is None:
         return frozenset()
     inner = [_names(x) for x in code.co_consts if isinstance(x, types.CodeType)]
-    # Patterns name attributes in tuples.
+    # Patterns name attributes in tuples, and calls keywords.
     texts = [x for x in code.co_consts if type(x) is tuple and all(type(y) is str for y in x)]
     names = frozenset(code.co_names)
-    loaded = _operands(code, "LOAD_GLOBAL") | _operands(code, "IMPORT_NAME")
+    loaded = operands_of(code, "LOAD_GLOBAL") | operands_of(code, "IMPORT_NAME")
     names |= {f"{name}()" for name in _GLOBAL & loaded}
     if "getstate" in names or {"random", "get_state"} <= names:
         names |= {_OF_RANDOM}
@@ -592,9 +596,5 @@ def _names(code: types.CodeType | None) -> frozenset[str]:
         on = [before for before, (_, name) in pairwise(steps) if name == "format"]
         if all(op == "LOAD_CONST" and not re.search(r"{[^}!:]*[.[]", str(x)) for op, x in on):
             names -= {"format"}
-    return names.union(*inner, *texts)
-
-
-def item_name(name: str, key: Any) -> str:
-    """A readable name of an item."""
-    return f"{name}[{repr(key) if type(key) in PLAIN else f'a {type(key).__name__}'}]"
+    names = names.union(*inner, *texts)
+    return names if names.isdisjoint(_FILING) else names | {"read", "readline", "write"}

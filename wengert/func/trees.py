@@ -160,7 +160,7 @@ _SEQUENCE = _Kind(
     lambda cls, extra, count: [f"[{i}]" for i in range(count)],
 )
 _DICT = _Kind(_take_dict, _make_dict, lambda cls, extra, count: _spellings(extra.keys))
-_KINDS: dict[type, _Kind] = {
+KINDS: dict[type, _Kind] = {
     type(None): _Kind(
         lambda node: ((), None), lambda cls, extra, children: None, lambda cls, extra, count: ()
     ),
@@ -215,7 +215,7 @@ def register_node(
     if node_kind(cls) is not None:
         raise ValueError(f"objects of {cls.__qualname__} are nodes of trees already")
 
-    _KINDS[cls] = _Kind(
+    KINDS[cls] = _Kind(
         flatten,
         lambda cls, extra, children: unflatten(extra, tuple(children)),
         lambda cls, extra, count: [f"<{cls.__name__} child {i}>" for i in range(count)],
@@ -224,7 +224,7 @@ def register_node(
 
 def node_kind(cls: type) -> _Kind | None:
     """How objects of a class are taken apart; None if they are leaves."""
-    found = _KINDS.get(cls)
+    found = KINDS.get(cls)
     if found is not None:
         return found
     if issubclass(cls, Enum):  # whose members are compared by identity

@@ -7,15 +7,15 @@ and NumPy tells which results overlap. No element is read or written.
 
 import dis
 import weakref
-from collections.abc import Iterable
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain, takewhile
 from types import CodeType
 from typing import Any, Final
 
 import numpy as np
 
 from wengert.backends.keys import as_view
+from wengert.backends.references import contents
 from wengert.tape.leaving import frames, warn_at
 from wengert.tape.views import work_out
 
@@ -76,7 +76,7 @@ def check(x: Any, result: Any, operand: Any, key: Any) -> None:
     others = [one for one in others if one is not beside]
     if frame is not None and (name := _stored_back(frame.f_code, frame.f_lasti)) is not None:
         root = frame.f_locals[name] if name in frame.f_locals else frame.f_globals.get(name)
-        if not _holds(root, x):
+        if _is_of_tensor(x, root):
             return  # the first half of x[1:] += 1: the second half warns
     changed = as_view(work_out(own), key=_basic(key))
     seen = [one for one in others if overlap(changed, work_out(one))]
@@ -122,36 +122,45 @@ def _stored_back(code: CodeType, at: int) -> str | None:
     if instructions[here].opname == "PRECALL":  # Python 3.11 specialises frequent calls
         here += 1
     is_operator = instructions[here].opname.startswith("BINARY_OP")
+    if not is_operator and not instructions[here].opname.startswith("CALL"):
+        return None  # itself a store: what follows is of another statement
     between = ("SWAP",) if is_operator else ("LOAD_", "BUILD_", "PUSH_")
-    after = (i.opname for i in instructions[here + 1 :] if not i.opname.startswith(between))
-    if next(after, "") not in ("STORE_SUBSCR", "STORE_SLICE"):
+    after = instructions[here + 1 :]
+    target = list(takewhile(lambda i: i.opname.startswith(between), after))
+    if not after[len(target) :] or not after[len(target)].opname.startswith("STORE_S"):
         return None
     spots = [(p.lineno, p.col_offset or 0) if (p := i.positions) else (0, 0) for i in instructions]
     line, start = spots[here]
-    there = [i for i, at in enumerate(spots) if at[0] == line and at[1] >= start]
-    loaded = (instructions[i].argval for i in there)
-    # From Python 3.13 on one instruction may read two variables.
-    names = (value[0] if isinstance(value, tuple) else value for value in loaded if value)
-    return next((name for name in names if isinstance(name, str)), "")
+    known = zip(instructions, spots, strict=True)
+    loaded = _loads([i for i, at in known if at[0] == line and at[1] >= start])
+    if not is_operator:
+        stored = _loads(target)
+        size = len(stored)
+        if stored not in [loaded[n : n + size] for n in range(len(loaded) - size)]:
+            return None  # elsewhere
+        loaded = stored
+    return next((name for name in loaded if isinstance(name, str)), "")
 
 
-#: How deep a container is searched, and how many objects.
-NESTING: Final = 4
-OBJECTS: Final = 10_000
+def _loads(instructions: list[dis.Instruction]) -> list[Any]:
+    """Names and constants; from Python 3.13 on one instruction may read two variables."""
+    values = [i.argval for i in instructions if i.opname.startswith("LOAD_")]
+    return list(chain.from_iterable(v if isinstance(v, tuple) else (v,) for v in values))
 
 
-def _holds(root: Any, tensor: Any) -> bool:
-    """Whether a container holds a Tensor: ``views[0] += 1`` stores it there, and in no Tensor."""
-    found = [root]
-    for _ in range(NESTING):
-        if any(one is tensor for one in found):
-            return True
-        found = list(islice(chain.from_iterable(map(_contents, found)), OBJECTS))
-    return False
+def _is_tensor(x: Any) -> bool:
+    return hasattr(type(x), "_shown")
 
 
-def _contents(one: Any) -> Iterable[Any]:
-    if isinstance(one, list | tuple):
-        return one
-    inner = one if isinstance(one, dict) else getattr(one, "__dict__", ())
-    return inner.values() if isinstance(inner, dict) else ()
+def _is_of_tensor(x: Any, root: Any) -> bool:
+    """Whether ``root`` has a Tensor of the same memory, and not ``x`` itself.
+
+    ``views[0] += 1`` stores a view in a list, and in no Tensor.
+    """
+    known = False
+    for found in contents(root, _is_tensor):
+        if any(one is x for one in found):
+            return False
+        shown = [getattr(one, "_shown", None) for one in filter(_is_tensor, found)]
+        known = known or x._shown in shown  # references to one memory are equal
+    return known

@@ -101,17 +101,11 @@ class _Mode:
             raise
 
     def __call__(self, function: F) -> F:
-        """Decorate a function, generator function or coroutine function."""
-        if inspect.isclass(function) or inspect.isasyncgenfunction(function):
+        """Decorate a function or a generator function."""
+        others = inspect.isclass, inspect.isasyncgenfunction, inspect.iscoroutinefunction
+        if any(one(function) for one in others):
             raise TypeError("a mode decorates functions; use it as a context inside this one")
-        if inspect.iscoroutinefunction(function):
-
-            @functools.wraps(function)
-            async def call(*args: Any, **kwargs: Any) -> Any:
-                with self._again():
-                    return await function(*args, **kwargs)
-
-        elif inspect.isgeneratorfunction(function):
+        if inspect.isgeneratorfunction(function):
 
             @functools.wraps(function)
             def call(*args: Any, **kwargs: Any) -> Any:

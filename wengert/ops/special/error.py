@@ -50,6 +50,7 @@ _FAR = (
 BORDER = 0.46875
 _VANISHED = 30.0  # erfc is 0 in float64 from 27.3 on
 _SLOPE = 2 / math.sqrt(math.pi)
+HALF = math.sqrt(0.5)
 
 
 def near(xp: Any, x: Any) -> Any:
@@ -100,6 +101,11 @@ def _bell(xp: Any, g: Any, x: Any, height: float) -> Any:
     return g * (xp.exp(-xp.square(x)) * height)
 
 
+def gaussian(xp: Any, g: Any, out: Any, height: float, width: float) -> Any:
+    """``g * height * exp(width * out**2)``."""
+    return g * (xp.exp(xp.square(out) * width) * height)
+
+
 @elementwise(
     dtypes="real floating", x=lambda xp, g, x: _bell(xp, g, x, _SLOPE), composite=_erf_composite
 )
@@ -135,4 +141,24 @@ def erfc(x: Any, /) -> Tensor:
     tensor([1.0000e+00, 1.5375e-12])
     >>> round(wg.grad(wg.erfc)(0.0), 4)
     -1.1284
+    """
+
+
+@elementwise(
+    dtypes="real floating",
+    composite=of_reals("ndtr")(lambda xp, x: xp.erfc(x * -HALF) * 0.5),
+    x=lambda xp, g, x: gaussian(xp, g, x, 1 / math.sqrt(2 * math.pi), -0.5),
+)
+def ndtr(x: Any, /) -> Tensor:
+    r"""Normal distribution function, :math:`\Phi(x)`, accurate in its left tail.
+
+    Derivative :math:`\phi(x) = e^{-x^2/2} / \sqrt{2 \pi}`. Real floating dtypes.
+    SciPy: ``scipy.special.ndtr``.
+
+    Examples
+    --------
+    >>> wg.special.ndtr(wg.asarray([-1.96, 0.0, 1.96]))
+    tensor([0.0250, 0.5000, 0.9750])
+    >>> round(wg.grad(wg.special.ndtr)(0.0), 4)  # the density at 0
+    0.3989
     """

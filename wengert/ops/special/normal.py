@@ -5,7 +5,15 @@ from typing import Any
 
 from wengert.ops.define import elementwise
 from wengert.ops.domain import Domain
-from wengert.ops.special.error import BORDER, exponential_of_square, near, scaled_tail
+from wengert.ops.special.error import (
+    BORDER,
+    HALF,
+    exponential_of_square,
+    gaussian,
+    ndtr,
+    near,
+    scaled_tail,
+)
 from wengert.ops.special.series import of_reals, rational
 from wengert.tape.tensor import Tensor
 
@@ -53,7 +61,6 @@ _FAR = (
         5.99832206555887937690e-1, 1.0,
     ),
 )  # fmt: skip
-_HALF = math.sqrt(0.5)
 
 
 def _quantile(xp: Any, q: Any, tail: Any) -> Any:
@@ -75,17 +82,12 @@ def _quantile(xp: Any, q: Any, tail: Any) -> Any:
 # -- inverses of the error functions -------------------------------------------------------------
 
 
-def _bowl(xp: Any, g: Any, out: Any, height: float, width: float) -> Any:
-    """``g * height * exp(width * out**2)``."""
-    return g * (xp.exp(xp.square(out) * width) * height)
-
-
 @elementwise(
     dtypes="real floating",
     composite=of_reals("erfinv")(
-        lambda xp, x: _quantile(xp, x * 0.5, (1 - xp.abs(x)) * 0.5) * _HALF
+        lambda xp, x: _quantile(xp, x * 0.5, (1 - xp.abs(x)) * 0.5) * HALF
     ),
-    x=lambda xp, g, out: _bowl(xp, g, out, math.sqrt(math.pi) / 2, 1.0),
+    x=lambda xp, g, out: gaussian(xp, g, out, math.sqrt(math.pi) / 2, 1.0),
     domain=Domain(-1, 1),
 )
 def erfinv(x: Any, /) -> Tensor:
@@ -108,9 +110,9 @@ def erfinv(x: Any, /) -> Tensor:
 @elementwise(
     dtypes="real floating",
     composite=of_reals("erfcinv")(
-        lambda xp, x: _quantile(xp, (1 - x) * 0.5, xp.minimum(x, 2 - x) * 0.5) * _HALF
+        lambda xp, x: _quantile(xp, (1 - x) * 0.5, xp.minimum(x, 2 - x) * 0.5) * HALF
     ),
-    x=lambda xp, g, out: _bowl(xp, g, out, -math.sqrt(math.pi) / 2, 1.0),
+    x=lambda xp, g, out: gaussian(xp, g, out, -math.sqrt(math.pi) / 2, 1.0),
     domain=Domain(0, 2),
 )
 def erfcinv(x: Any, /) -> Tensor:
@@ -162,35 +164,15 @@ def erfcx(x: Any, /) -> Tensor:
 # -- the normal distribution ---------------------------------------------------------------------
 
 
-@elementwise(
-    dtypes="real floating",
-    composite=of_reals("ndtr")(lambda xp, x: xp.erfc(x * -_HALF) * 0.5),
-    x=lambda xp, g, x: _bowl(xp, g, x, 1 / math.sqrt(2 * math.pi), -0.5),
-)
-def ndtr(x: Any, /) -> Tensor:
-    r"""Normal distribution function, :math:`\Phi(x)`, accurate in its left tail.
-
-    Derivative :math:`\phi(x) = e^{-x^2/2} / \sqrt{2 \pi}`. Real floating dtypes.
-    SciPy: ``scipy.special.ndtr``.
-
-    Examples
-    --------
-    >>> wg.special.ndtr(wg.asarray([-1.96, 0.0, 1.96]))
-    tensor([0.0250, 0.5000, 0.9750])
-    >>> round(wg.grad(wg.special.ndtr)(0.0), 4)  # the density at 0
-    0.3989
-    """
-
-
 @of_reals("log_ndtr")
 def _log_ndtr_composite(xp: Any, x: Any) -> Any:
     left = x < -1
     low, high = xp.where(left, x, -1), xp.where(left, -1, x)
-    scaled = xp.erfcx(low * -_HALF)
+    scaled = xp.erfcx(low * -HALF)
     # -x**2 / 2 of an infinity is one, and the logarithm of 0 as well.
     safe = xp.where(xp.isinf(low), 1, scaled)
     tail = xp.log(safe * 0.5) - xp.square(low) * 0.5
-    rest = xp.erfc(high * _HALF) * -0.5
+    rest = xp.erfc(high * HALF) * -0.5
     return xp.where(left, tail, xp.log1p(rest))
 
 
@@ -216,7 +198,7 @@ def log_ndtr(x: Any, /) -> Tensor:
 @elementwise(
     dtypes="real floating",
     composite=of_reals("ndtri")(lambda xp, x: _quantile(xp, x - 0.5, xp.minimum(x, 1 - x))),
-    x=lambda xp, g, out: _bowl(xp, g, out, math.sqrt(2 * math.pi), 0.5),
+    x=lambda xp, g, out: gaussian(xp, g, out, math.sqrt(2 * math.pi), 0.5),
     domain=Domain(0, 1),
 )
 def ndtri(x: Any, /) -> Tensor:
