@@ -326,6 +326,19 @@ a global that was not there | None | asked(x) | globals().update(LATER=5)
 a global that hides a builtin | None | x * len([1, 2]) | globals().update(len=lambda x: 5)
 a global that hid a builtin
     | globals().update(len=lambda x: 5) | x * len([1, 2]) | globals().pop('len')
+an annotation in a signature
+    | annotated | x * len(inspect.signature(o).parameters['k'].annotation)
+    | o.__annotations__.update(k='three')
+    > def annotated(k: "two"):
+    >     return k
+elements that are more
+    | np.arange(4.0) | x * wg.asarray(wg.asarray(o).mean(), dtype=x.dtype)
+    | o.resize(8, refcheck=False)
+elements of another shape
+    | np.ones((4, 1)) | x * wg.asarray(o).shape[0] | o.resize((1, 4), refcheck=False)
+elements of a Tensor of another shape
+    | wg.asarray(np.ones((4, 1))) | x * o.shape[0] | o.numpy().resize((1, 4), refcheck=False)
+elements of another dtype | torch().ones(3) | x * o.itemsize | o.data = o.data.double()
 nan as the object that it is | [np.nan] | x * (2.0 if o[0] is np.nan else 3.0) | o[0] = 2.0
 a value of another type | Plain(k=1) | x * len(repr(o.k)) | o.k = True
 a zero of another sign | Plain(k=0.0) | x * np.copysign(1.0, o.k) | o.k = -0.0

@@ -8,8 +8,10 @@ import pytest
 
 import wengert as wg
 from tests.compiler.ordinary import training_step
+from wengert.compiler import recording
 from wengert.compiler import replay as replays
 from wengert.compiler.capture.errors import CompileError
+from wengert.compiler.capture.recorded import Effect
 from wengert.compiler.checking import distance
 from wengert.compiler.passes import optimise
 from wengert.compiler.passes.buffers import buffers
@@ -52,6 +54,24 @@ def test_the_environment_says_how_often(monkeypatch):
     monkeypatch.setenv("WENGERT_COMPILE_CHECK", "-1")
     with pytest.raises(ValueError, match="check is how often"):
         wg.compile(lambda x: x)
+
+
+def test_wrong_gradients_are_found(monkeypatch):
+    w, effects_of = wg.ones(2, requires_grad=True), recording.effects_of
+
+    def step(g):
+        w.grad, new = g, g * 2
+        new.grad = g
+        return new
+
+    copied = lambda call: [x._replace(same=None, new=True) for x in effects_of(call)]
+    monkeypatch.setattr(recording, "effects_of", copied)
+    monkeypatch.setattr(recording, "move", lambda call, ref, *_: Effect(ref, None))
+    run = wg.compile(step)
+    for _ in range(2):
+        run(wg.ones(2))
+    with pytest.raises(CompileError, match=r"result.grad is None, .*w.grad is another Tensor by"):
+        run(wg.ones(2))
 
 
 def swapped(name, by, program):

@@ -63,6 +63,8 @@ an iterator | iter([2.0]) | x * next(o) | 'o' is a list_iterator
 an array of a frozen distribution
     | stats().multivariate_normal(np.zeros(3), np.eye(3)) | o.logpdf(x) | write wg.asarray
 an error | ValueError(2.0) | x * o.args[0] | 'o' is a ValueError
+an iterator of indices | np.ndindex(3) | x * next(o)[0] | 'o' is a ndindex
+an iterator of elements | np.ndenumerate(np.ones(3)) | x * next(o)[1] | 'o' is a ndenumerate
 a generator | (k for k in [2.0]) | x * next(o) | 'o' is a generator
 a masked array | np.ma.ones(3) | o.sum() * x | 'o' is a MaskedArray
 a record | np.zeros(1, 'f8,f8')[0] | x * o[0] | 'o' is a void
@@ -86,6 +88,7 @@ errors of NumPy | 0.0 | raising(x, o) | put np.errstate around the call
     > def raising(x, o):
     >     with np.errstate(all="raise"):
     >         return x / o
+a Tensor in a text | None | x * eval('X') | reached by none of the names in its code
 a hook
     | wg.ones(3, requires_grad=True) | o.register_hook(lambda g: g * 2)
     | registers a hook on a Tensor
@@ -96,6 +99,11 @@ a Tensor with a graph
     | .* was changed in place and has kept the graph of
 an argument that becomes a leaf | 1.0 | x.requires_grad_().detach() | requires_grad of x changes
 a leaf that is frozen | wg.ones(3, requires_grad=True) | o.requires_grad_(False) | of o changes
+a gradient that requires grad
+    | slope(wg.ones(3, requires_grad=True)) | x * o.grad | the gradient of o requires grad itself
+    > def slope(w):
+    >     wg.sum(w**3).backward(create_graph=True)
+    >     return w
 a gradient with a graph | wg.ones(3, requires_grad=True)
     | wg.sum(o**3).backward(create_graph=True) | the gradient of o requires grad
 an attribute that it sets | Plain() | with_k(o) and x | sets the attribute o.k
@@ -107,6 +115,8 @@ an array in a slice | slice(np.ones(3)) | x * wg.asarray(o.stop)
     | can't be (read anew in each call|replaced while .*); pass it
 a function that is made inside | None | (x, lambda y: y) | each replay would return the same one
 a class that is made inside | None | (x, type('Made', (), {})) | each replay would return the same
+a Parameter that is made inside
+    | None | wg.nn.Parameter(x * 2, requires_grad=False) | returns a new Parameter
 a partial that is made inside
     | None | (x, functools.partial(abs, [])) | each replay would return the same one
 a module that is made inside | None | (x, wg.nn.Dropout(0.5)) | each replay would return the same
@@ -115,6 +125,9 @@ an object that is made inside
 a method of what is made inside | None | (x, [].append) | each replay would return the same one
 a module of PyTorch's | torch().nn.Linear(1, 1) | x * o.weight.item() | 'o' is a Linear
 numbers of the system | random.SystemRandom() | x * o.random() | 'o' is a SystemRandom
+numbers of PyTorch's | torch().rand | x * float(o(())) | draws from torch
+numbers of a generator of PyTorch's
+    | torch().Generator() | x * float(torch().rand((), generator=o)) | draws from o
 the state of a generator | random.Random(0) | x * (o.getstate()[1][0] % 7) | the state of a random
 a copy of a generator
     | np.random.default_rng(0) | x * copy.deepcopy(o).random() | the state of a random generator
@@ -294,6 +307,13 @@ def test_a_parameter_without_axes(name: str, dtype: Any) -> None:
         return training_step(optimizer, lambda x: wg.sum(wg.abs(x - p) ** 2)), lambda: p
 
     alike(make, [(X * i,) for i in range(6)])
+
+
+def test_flags_that_others_hold_are_no_state() -> None:
+    """NumPy has one object for each truth value."""
+    held = [wg.asarray(k) < 0 for k in (1.0, -1.0)]
+    run = wg.compile(lambda x: (x * 2, wg.asarray(True) & (wg.zeros_like(x)[0] > 0)))
+    assert all(run(X)[1].item() is held[0].item() for _ in range(4))
 
 
 def test_functions_that_were_there_are_returned() -> None:

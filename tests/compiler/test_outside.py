@@ -1,5 +1,6 @@
 """Results and arguments with graphs: the function runs as it is, or is refused by name."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -108,6 +109,54 @@ def test_what_is_returned_is_what_is_kept(function):
         return found
 
     assert seen(wg.compile) == seen(lambda step: step)
+
+
+GRADIENTS = """
+w.grad = g
+b.copy_(g); w.grad = b
+v.grad = w.grad = g * 2; return w.grad * 3
+v.grad = w.grad; w.grad.mul_(g); return v.grad
+wg.sum(v * g + w * 2).backward(); v.grad, w.grad = w.grad, v.grad; return v.grad
+old = w.grad; w.grad = None; wg.sum(w**2 * g).backward(); return old
+held.old, w.grad = w.grad, held.old * 2
+w.grad.mul_(2); held.old, w.grad = w.grad, None; wg.sum(w**2 * g).backward()
+n = held.old * 1; n.grad = g if held.old.grad is None else g + held.old.grad; held.old = n; return n
+n = g * 1; n.grad = b; return n
+n = g * 1; n.grad = w.grad; w.grad = g * 2; return n.grad, n
+w.grad = g * 2; return w.grad * b, b.grad
+held.t = held.t[::-1]; return held.t
+n = wg.zeros(2); n.grad = wg.ones(2); b.grad = n; return n, n
+h = w * g; h.retain_grad(); wg.sum(h**2).backward(); return h
+d = wg.zeros(2).requires_grad_(True); wg.sum((w + d) ** 2 * g).backward(); return d
+""".strip().splitlines()
+
+
+@pytest.mark.filterwarnings("ignore:.*(runs as it is|not a leaf)")
+@pytest.mark.parametrize("check", [0, 1])
+@pytest.mark.parametrize("lines", GRADIENTS)
+def test_gradients_are_the_tensors_that_are_put_there(lines: str, check: int) -> None:
+    def seen(compile: Any) -> list[Any]:
+        v, w = (wg.nn.Parameter(wg.ones(2)) for _ in range(2))
+        b, held = wg.asarray([2.0, 3.0]), SimpleNamespace(old=wg.ones(2), t=(v, wg.ones(2)))
+        w.grad = wg.asarray([4.0, 5.0])
+        space = {"wg": wg, "v": v, "w": w, "b": b, "held": held, "__name__": "program"}
+        exec(f"def step(g): {lines}", space)
+        step, found = compile(space["step"]), list[Any]()
+        for i in range(6):
+            all_: list[Any] = [wg.asarray([float(i), 1.0]), v, w, b, held.old]
+            all_ += [x.grad for x in all_]
+            answer = wg.func.tree_leaves(step(all_[0]))
+            all_ += [*answer, v, w, b, held.old]
+            all_ += [None if x is None else x._grad for x in all_]
+            there = {id(x): x for x in all_ if x is not None}
+            found.append([[*there].index(id(x)) if x is not None else -1 for x in all_])
+            found.append([(type(x), x.is_leaf, x.tolist()) for x in there.values()])
+            with wg.no_grad():
+                for x in there.values():
+                    x.mul_(0.5)
+        return found
+
+    assert seen(wg.compile(check=check)) == seen(lambda step: step)
 
 
 @pytest.mark.parametrize("name", ["zeta", "polygamma", "slope"])

@@ -251,15 +251,14 @@ class Binding:
         self._check(f"len({{{', '.join(names)}}}) != {len(names)}")
 
     def _compare_kind(self, array: str, kind: Any, last: str = "", x: Any = None) -> None:
-        """Compare an array's kind, unless it is the last call's."""
-        new = f"kind_of({array}) != {self._bind(kind)}"
+        """Compare an array's kind: less of the last call's, and first what takes little time."""
+        new, (shape, dtype) = f"kind_of({array}) != {self._bind(kind)}", map(self._bind, kind[1:3])
+        other = f"{array}.shape != {shape} or {array}.dtype is not {dtype}"  # also changed in place
         if last and math.prod(kind[1]) <= LARGEST:  # a larger one is overwritten if nobody has it
             self.names[last] = x
-            self._check(f"{array} is not {last} and {new}")
-        elif kind[0] is np.ndarray and kind[4] is None:  # first what takes half of the time
-            shape, dtype = map(self._bind, kind[1:3])
-            other = f"type({array}) is not ndarray or {array}.shape != {shape}"
-            other += f" or {array}.dtype is not {dtype} or not {array}.flags.c_contiguous"
+            self._check(f"({array} is not {last} or {other}) and {new}")
+        elif kind[0] is np.ndarray and kind[4] is None:
+            other += f" or type({array}) is not ndarray or not {array}.flags.c_contiguous"
             self._check(f"({other}) and {new}")
         else:
             self._check(new)
@@ -302,14 +301,18 @@ class Binding:
             self._compare_kind(f"r_t{i}", kind[:5], f"last{i}", at.tensor._array)
             now, kind_now = self._bind(node), self._bind(type(node))
             self._check(f"t{i}._node is not {now} or {now}.__class__ is not {kind_now}")
-        for tensor, there in zip(self._tensors, self._found.grads, strict=True):
-            self._check(f"{tensor}._grad is {'' if there else 'not '}None")
+        for i, there in enumerate(self._found.grads):
+            alone = there == Ref("grad", i)
+            other = self._tensors[there.index] if there and not alone else "None"
+            other += "._grad" if there and there.kind == "grad" and not alone else ""
+            self._check(f"{self._tensors[i]}._grad is {'' if alone else 'not '}{other}")
         self._gradients()
         for i, (place, kind) in enumerate(
             zip(state.arrays, signature["a raw array of the state"], strict=True)
         ):
             self._checks.append(f"r_s{i} = {self._at(place)}")
-            self._compare_kind(f"r_s{i}", kind, f"was{i}", place.get())
+            last = "" if i in state.own else f"was{i}"
+            self._compare_kind(f"r_s{i}", kind, last, place.get())
         for place in state.twins:
             first = next(i for i, x in enumerate(state.arrays) if x.get() is place.get())
             self._check(f"{self._at(place)} is not r_s{first}")
@@ -380,21 +383,24 @@ class Binding:
 
     def _effects(self) -> Iterator[str]:
         """The lines that store changes."""
-        for effect in self._found.effects:
+        found = self._found
+        kept = [x.same for effect in found.effects for x in (effect, *effect.parts)]
+        kept += [what for kind, what in found.leaves if kind == "same"]
+        for ref in dict.fromkeys([ref for ref in kept if ref and ref.kind == "grad"]):
+            yield f"{self._old(ref)} = {self._tensors[ref.index]}._grad"
+        for effect in found.effects:
             ref, out = effect.ref, f"o{effect.output}"
             if ref.kind == "tensor":
                 name, last = self._tensors[ref.index], f"last{ref.index}"
                 # An array of another kind has to be seen by the comparison.
                 known = f" = {last}" if effect.alike and last in self.names else ""
                 yield f"{name}._array{known} = {out}"
-            elif ref.kind == "grad":
-                name = self._tensors[ref.index]
-                if effect.output is None:
-                    yield f"{name}._grad = None"
-                elif effect.new:
-                    yield f"{name}._grad = m{effect.output}"
-                else:
+            elif ref.kind in ("grad", "new"):
+                name = self._tensors[ref.index] if ref.kind == "grad" else f"m{ref.index}"
+                if effect.inside:
                     yield f"{name}._grad._array = {out}"
+                else:
+                    yield f"{name}._grad = {self._spell_effect(None, iter([effect]))}"
             elif ref.kind == "spot":
                 place, held = self._state.spots[ref.index]
                 yield f"{self._at(place)} = {self._spell_effect(held, iter(effect.parts))}"
@@ -406,6 +412,10 @@ class Binding:
                 at = self._bind(place) if of_tuple else self._at(place)
                 yield f"{at}.set({out})" if of_tuple else f"{at} = {out}"
 
+    def _old(self, ref: Ref) -> str:
+        """A Tensor, or gradient, from before the call."""
+        return self._tensors[ref.index] if ref.kind == "tensor" else f"g{ref.index}"
+
     def _spell_effect(self, held: Any, parts: Iterator[Effect]) -> str:
         """An expression for what a spot gets: a Tensor, or a tuple with other leaves."""
         if isinstance(held, tuple):
@@ -414,8 +424,8 @@ class Binding:
                 f"({made})" if type(held) is tuple else f"new({self._bind(type(held))}, ({made}))"
             )
         part = next(parts)
-        if part.tensor is not None:
-            return self._tensors[part.tensor]
+        if part.same is not None:
+            return self._old(part.same)
         if part.output is None:
             return self._bind(held)
         return f"{'m' if part.new else 'o'}{part.output}"
@@ -427,8 +437,7 @@ class Binding:
             if kind == "tensor":
                 parts.append(f"m{what}")
             elif kind == "same":
-                name = self._tensors[what.index]
-                parts.append(name if what.kind == "tensor" else f"{name}._grad")
+                parts.append(self._old(what))
             elif kind == "given":
                 parts.append(self._input(what))
             elif kind == "object":

@@ -162,16 +162,21 @@ def show(x: Any) -> str:
 
 def _random_states(state: State) -> list[tuple[str, Any]]:
     """The states of generators that are not Wengert's: the global ones, and those of a state."""
-    found: list[tuple[str, Any]] = [("random", random.getstate())]
+    found = [(name, _random_state(x)) for name, x in state.randoms]
+    found.append(("random", random.getstate()))
     if "numpy.random" in sys.modules:
         found.append(("np.random", _random_state(np.random)))
-    return found + [(name, _random_state(x)) for name, x in state.randoms]
+    torch: Any = sys.modules.get("torch")
+    if hasattr(torch, "default_generator"):
+        devices = torch.default_generator, *torch.cuda.default_generators
+        found += [("torch", _random_state(x)) for x in devices]
+    return found
 
 
 def _random_state(x: Any) -> Any:
     if hasattr(x, "getstate"):  # of Python's
         return x.getstate()
-    if hasattr(x, "get_state"):  # of NumPy's old ones
-        name, keys, *rest = x.get_state()
-        return name, keys.tobytes(), rest
+    if hasattr(x, "get_state"):  # of NumPy's old ones, and PyTorch's
+        state = x.get_state()
+        return state.tolist() if hasattr(state, "tolist") else (state[1].tobytes(), state[2:])
     return pickle.dumps(getattr(x, "bit_generator", x).state)

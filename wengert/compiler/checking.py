@@ -71,11 +71,13 @@ def check(
 
 
 class _Held(NamedTuple):
-    """A Tensor as it is now."""
+    """A Tensor as it is now, and which of those that were there, or that are met, it is."""
 
     kind: type
     array: Any
     node: Any
+    grad: Any
+    which: int
 
 
 class _Seen(NamedTuple):
@@ -87,25 +89,26 @@ class _Seen(NamedTuple):
 
 
 def _look(answer: Any, before: Before) -> _Seen:
-    objects = {id(x) for x in before.state.objects}
+    objects = {id(x) for x in before.state.objects if not isinstance(x, tuple)}
     leaves, structure = tree_flatten(answer, lambda x: id(x) in objects and x is not None)
     parts = [(f"result{path}", x) for path, x in zip(structure.paths(), leaves, strict=True)]
     names = {id(at.tensor): at.name for at in before.state.tensors}
-    for x in before.tensors:
-        name = names.get(id(x), "an argument")
-        parts += [(name, x), (f"{name}.grad", x._grad)]
+    parts += [(names.get(id(x), "an argument"), x) for x in before.tensors]
     parts += [(place.name, place.get()) for place in before.state.changing()]
-    held = [(name, _hold(x)) for name, x in parts]
+    known = [id(x) for at in before.held for x in (at.tensor, at.grad)]
+    which = {x: i for i, x in enumerate(dict.fromkeys(known))}
+    held = [(name, _hold(x, which)) for name, x in parts]
     states = tree_leaves(generators.get_rng_state())  # texts of arrays would leave elements out
     random = [x.tolist() if hasattr(x, "tolist") else x for x in states]
     return _Seen(structure, held, random)
 
 
-def _hold(x: Any) -> Any:
+def _hold(x: Any, which: dict[int, int]) -> Any:
     if isinstance(x, Tensor):
         # The array first: reading one that is filled (`wengert.numpy`) ends the filling.
-        return _Held(array=x._array, kind=type(x), node=x._node)
-    return tuple(map(_hold, x)) if isinstance(x, tuple) else x
+        array, number = x._array, which.setdefault(id(x), len(which))
+        return _Held(type(x), array, x._node, _hold(x._grad, which), number)
+    return tuple([_hold(y, which) for y in x]) if isinstance(x, tuple) else x
 
 
 def _differences(one: _Seen, other: _Seen) -> Iterator[str]:
@@ -130,6 +133,9 @@ def different(name: str, x: Any, y: Any) -> Iterator[str]:
             yield f"{name} differs in its class, or in whether it requires grad"
         elif x.array is not y.array:
             yield from _unequal(name, x.array, y.array)
+        if x.which != y.which:
+            yield f"{name} is another Tensor by the function"
+        yield from different(f"{name}.grad", x.grad, y.grad)
     elif is_array(x) or isinstance(x, np.generic):
         yield from _unequal(name, x, y)
     elif type(x) is tuple and len(x) == len(y):

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from wengert.backends.references import held_elsewhere, holders
 from wengert.compiler.calls import kind_of
 from wengert.compiler.capture.errors import TraceError
@@ -19,7 +21,7 @@ from wengert.tape.tensor import Tensor
 if TYPE_CHECKING:
     from wengert.compiler.recording import Call
 
-__all__ = ["check_arguments", "check_found", "check_memory", "effects_of"]
+__all__ = ["check_arguments", "check_found", "check_memory", "effects_of", "move"]
 
 
 def effects_of(call: "Call") -> list[Effect]:
@@ -48,21 +50,22 @@ def _of_tensors(call: "Call") -> Iterator[Effect]:
                 "outside"
             )
         grad = tensor._grad
-        if held.grad is not None:  # even if it was replaced, since others may hold it
-            now, ref = held.grad._array, Ref("grad", i)
+        ref = Ref("grad", i)
+        if held.grad is not None and ref in call.inputs:  # even if replaced: others may hold it
+            now = held.grad._array
             if not call.is_input(ref, now):
                 yield Effect(ref, call.output(now), inside=True)
         if grad is held.grad:
             continue
         if grad is None:
-            yield Effect(Ref("grad", i), None)
+            yield Effect(ref, None)
             continue
         if grad._node is not None:
             raise TraceError(
                 f"the gradient of {call.name(i)} requires grad (create_graph=True); a compiled "
                 "function returns such gradients, by wg.autograd.grad"
             )
-        yield Effect(Ref("grad", i), call.result(grad), new=True)
+        yield move(call, ref, f"the gradient of {call.name(i)}", grad)
 
 
 def _of_places(call: "Call") -> Iterator[Effect]:
@@ -87,10 +90,10 @@ def _of_places(call: "Call") -> Iterator[Effect]:
             raise change_error(place.name, call.before[first], now)
 
 
-def _move(call: "Call", ref: Ref, name: str, now: Tensor) -> Effect:
+def move(call: "Call", ref: Ref, name: str, now: Tensor) -> Effect:
     """The effect that there is another Tensor at a place."""
-    if id(now) in call.known:
-        return Effect(ref, call.output(now._array), tensor=call.known[id(now)])
+    if id(now) in call.refs:
+        return Effect(ref, call.output(now._array), same=call.refs[id(now)])
     if type(now) is not Tensor or isinstance(now._node, AccumulateGrad):
         what = "a leaf that requires grad" if type(now) is Tensor else f"a {type(now).__name__}"
         raise TraceError(f"{name} gets {what}, where a replay would put a Tensor; make it outside")
@@ -111,7 +114,7 @@ def _of_spots(call: "Call") -> Iterator[Effect]:
         parts: list[Effect] = []
         for name, old, new in _leaves(place.name, held, inside, now):
             if isinstance(new, Tensor) and isinstance(old, Tensor):
-                parts.append(_move(call, Ref("part", k), name, new))
+                parts.append(move(call, Ref("part", k), name, new))
             elif _is_number(old, new) or (is_plain(old) and is_plain(new) and same(old, new)):
                 parts.append(Effect(Ref("part", k), call.output(new)))
             elif old is new:
@@ -159,6 +162,7 @@ def check_arguments(call: "Call") -> None:
 def check_found(call: "Call", leaves: Sequence[Any]) -> None:
     """Raise if the function uses a Tensor that the walk has not found."""
     beside = [call.trace.constants[value] for value in call.trace.beside]
+    beside = [x for x in beside if type(x) is not np.bool]  # of which there are but two
     # An array that only `constants` refers to was made in the trace.
     held = held_elsewhere(beside, known=1)
     arrays = {id(x) for x in held}

@@ -13,16 +13,16 @@ from wengert.compiler.calls import Layout
 from wengert.compiler.capture.errors import GraphError, TraceError, UnrollError
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.raw import RawArray, check_class
-from wengert.compiler.capture.recorded import Arithmetic, Recording, Ref, swept
+from wengert.compiler.capture.recorded import Arithmetic, Effect, Recording, Ref, swept
 from wengert.compiler.capture.trace import Trace, effect_of
 from wengert.compiler.capture.traced import Traced
 from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.changes import Before
-from wengert.compiler.effects import check_arguments, check_found, check_memory, effects_of
+from wengert.compiler.effects import check_arguments, check_found, check_memory, effects_of, move
 from wengert.compiler.messages import apart
 from wengert.compiler.state import Place, State, check_dtype, is_array, is_plain
 from wengert.func.trees import still_parts, tree_flatten
-from wengert.tape.node import Node
+from wengert.tape.node import AccumulateGrad, Node
 from wengert.tape.sweep import ancestors
 from wengert.tape.tensor import Tensor
 
@@ -47,11 +47,15 @@ class Call:
         self.before: dict[Ref, Any] = {}  # what they were made of
         self.outputs: list[Any] = []  # traced arrays and numbers
         self.held = self.start.held
-        self.known = {id(tensor): i for i, tensor in enumerate(self.tensors)}
+        #: Tensors and gradients from before the call, by identity.
+        self.refs = {id(x): Ref("tensor", i) for i, x in enumerate(self.tensors)}
+        for i, held in enumerate(self.held):
+            self.refs.setdefault(id(held.grad), Ref("grad", i))
         self.tracked: dict[int, Any] = {}  # outputs that require grad
         self.leaves = list(leaves)
         self.arguments: Any = None  # as the function gets them
         self.inside: list[Any] = []  # the state's tuples with traced numbers
+        self.slopes: list[Effect] = []  # the gradients of new Tensors
         self._made: dict[int, tuple[int, Any]] = {}  # the outputs of new Tensors and arrays
         self._raws: dict[int, Any] = {}  # raw arrays by the identity of what they stand for
 
@@ -81,18 +85,15 @@ class Call:
                     "function: wg.compile(wg.grad(f))"
                 )
             tensor._array = self.input(tensor._array, Ref("tensor", i), name)
-        grads = set[int]()
         for i, held in enumerate(self.held):
             grad, name = held.grad, called.get(id(held.tensor), "")
-            if grad is None:
-                continue
-            if id(grad) in self.known or id(grad) in grads or grad._node is not None:
+            if grad is not None and grad._node is not None:
                 raise TraceError(
-                    f"the gradient of {name} is also another Tensor of the compiled function, or "
-                    "requires grad itself, which can't be compiled; make it another Tensor"
+                    f"the gradient of {name} requires grad itself, which can't be compiled; make "
+                    "it another Tensor"
                 )
-            grads.add(id(grad))
-            grad._array = self.input(held.slope, Ref("grad", i), f"{name}.grad")
+            if grad is not None and self.refs[id(grad)] == Ref("grad", i):
+                grad._array = self.input(held.slope, Ref("grad", i), f"{name}.grad")
         for i, place in enumerate(state.arrays):
             x = place.get()
             self._put(place, self.input(x, Ref("array", i), place.name, raw=i in state.own))
@@ -141,10 +142,15 @@ class Call:
         """Add the array of a new Tensor, or a new raw array, to the outputs once."""
         if id(x) not in self._made:
             array = x._array if isinstance(x, Tensor) else x
-            if not isinstance(array, Traced):  # the library has made it
+            if isinstance(x, Tensor) and not isinstance(array, Traced):
+                array = self.trace.constant(array)
+            elif not isinstance(array, Traced):  # the library has made it
                 check_class(array, "what the compiled function returns or keeps")
                 array = RawArray(array, self.trace.constant(array).value, self.trace)
             self._made[id(x)] = self.output(array), x
+            if isinstance(x, Tensor) and x._grad is not None:
+                ref, name = Ref("new", len(self.outputs) - 1), "the gradient of a new Tensor"
+                self.slopes.append(move(self, ref, name, x._grad))
         return self._made[id(x)][0]
 
     def is_input(self, ref: Any, now: Any) -> bool:
@@ -209,12 +215,17 @@ def _record(call: Call) -> Recording:
         kinds = [_leaf(call, leaf, objects) for leaf in out]
         for _, x in still_parts(structure):
             _leaf(call, x, objects)  # an error unless it is plain
+        effects += call.slopes
         check_memory(call)
         program = trace.program(call.outputs)
         trace.draws.end()
     # Of what is differentiated inside, results can't be outside.
     inside = any(x.ref.kind == "grad" for x in effects)
-    over = {i: call.leaves_of(x) for i, x in call.tracked.items() if inside or swept(x)}
+    over = {
+        i: call.leaves_of(x)
+        for i, x in call.tracked.items()
+        if (inside and not isinstance(x, AccumulateGrad)) or swept(x)
+    }
     inputs = {value: ref for ref, value in call.inputs.items()}
     decisions = trace.decisions()
     pinned = {
@@ -230,7 +241,7 @@ def _record(call: Call) -> Recording:
         over,
         len(over) < len(call.tracked),
         Arithmetic(tuple([inputs[x] for x in decisions[0].inputs]), *decisions),
-        tuple([x.grad is not None for x in call.held]),
+        tuple([None if x.grad is None else call.refs[id(x.grad)] for x in call.held]),
         next(iter(trace.backends)) if len(trace.backends) == 1 else None,
         "exchanges" in map(effect_of, {step.name for step in program.instructions}),
         ", ".join([f"{x.name} ({line})" for x, line in trace.pinned.items() if x in inputs][:3]),
@@ -243,14 +254,14 @@ def _record(call: Call) -> Recording:
 def _leaf(call: Call, leaf: Any, objects: dict[int, int]) -> tuple[str, Any]:
     """The kind of a leaf of the answer, as of `Recording.leaves`."""
     if isinstance(leaf, Tensor):
-        at = call.known.get(id(leaf))
-        if at is not None:
-            return "same", Ref("tensor", at)
-        for i, held in enumerate(call.held):
-            if leaf is held.grad and leaf is held.tensor._grad:
-                return "same", Ref("grad", i)
-        traced, array = isinstance(leaf._array, Traced), leaf._array
-        output = call.result(leaf) if traced else call.output(call.trace.constant(array))
+        if id(leaf) in call.refs:
+            return "same", call.refs[id(leaf)]
+        if type(leaf) is not Tensor and not isinstance(leaf._node, AccumulateGrad):
+            raise TraceError(
+                f"the compiled function returns a new {type(leaf).__name__}, where a replay would "
+                "return a Tensor; make it outside"
+            )
+        output = call.result(leaf)
         if leaf._node is not None:
             call.tracked[output] = leaf._node
         return "tensor", output

@@ -80,7 +80,8 @@ class Replay:
         return {
             self.whole.outputs[effect.output]: inputs[effect.ref]
             for effect in self.recording.effects
-            if effect.output is not None and effect.ref in inputs and not effect.new
+            if effect.output is not None and effect.ref in inputs
+            if not (effect.new or effect.same)
         }
 
     @cached_property

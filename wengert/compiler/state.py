@@ -41,6 +41,7 @@ __all__ = [
     "check_dtype",
     "is_array",
     "is_generated",
+    "is_generator",
     "is_plain",
     "item_name",
     "leads_on",
@@ -268,6 +269,12 @@ def is_array(x: Any) -> bool:
     return True
 
 
+def is_generator(x: Any) -> bool:
+    """Whether something generates random numbers from a state that can be read."""
+    of_torch = type(x).__module__ == "torch._C" and type(x).__name__ == "Generator"
+    return of_torch or (isinstance(x, GENERATORS) and not isinstance(x, random.SystemRandom))
+
+
 def is_generated(x: Any) -> bool:
     """Whether this is no function that a user has written, as `dataclass` makes them."""
     x = getattr(x, "__wrapped__", x)
@@ -315,8 +322,10 @@ def traits_of(kind: type) -> tuple[bool, bool, bool]:
     opaque = walked and not written and not hasattr(kind, "__get__")
     # What is in C, of which a Python class inherits.
     opaque |= walked and any(traits_of(base)[1] for base in bases[1:] if base not in UNCHANGING)
-    nexts = [vars(base).get("__next__") for base in bases]
-    opaque |= any(type(x) is WrapperDescriptorType for x in nexts) and kind.__module__ != "_io"
+    # Iterators, but a walked class with a method in Python.
+    nexts = [vars(base)["__next__"] for base in bases if "__next__" in vars(base)]
+    kept = [x for x in nexts if not walked or type(x) is WrapperDescriptorType]
+    opaque |= bool(kept) and kind.__module__ != "_io"
     # PyTorch's modules compute with what is replaced while a function is recorded.
     opaque |= any(base.__module__ == "torch.nn.modules.module" for base in bases)
     others = [base for base in bases if not class_of_user(base) and "__dict__" in vars(base)]

@@ -8,7 +8,6 @@ way, and gives the inputs of programs, and the plain values that calls compare.
 import copyreg
 import dis
 import functools
-import random
 import re
 import sys
 import types
@@ -40,6 +39,7 @@ from wengert.compiler.state import (
     check_dtype,
     is_array,
     is_generated,
+    is_generator,
     is_plain,
     item_name,
     leads_on,
@@ -79,7 +79,7 @@ _OF_RANDOM = "random.getstate()"
 #: What a function or class says of itself.
 _SAID = frozenset({"__name__", "__qualname__", "__doc__", "__annotations__"})
 #: Names that count by whatever name the code has a library's function or class.
-_COUNTED = _BY_NAME | _MAKING | _READING | {"errstate", "seterr", "get_type_hints"}
+_COUNTED = _BY_NAME | _MAKING | _READING | {"errstate", "seterr", "get_type_hints", "signature"}
 #: Descriptors that read the attribute of their name.
 _READERS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 #: Types of functions, classes and descriptors.
@@ -158,7 +158,7 @@ class _Walk:
         self.classes: set[type] = set()  # whose attributes are visited
         self.every = not names.isdisjoint(_BY_NAME)
         self.ordered = self.every or not names.isdisjoint(_IN_ORDER)
-        hints = {"__annotations__"} if "get_type_hints" in names else set()
+        hints = set() if names.isdisjoint({"get_type_hints", "signature"}) else {"__annotations__"}
         self.said = sorted(_SAID & (names | hints))
         self.shared: dict[Any, int] | None = None  # the numbers of an optimizer's state
 
@@ -349,7 +349,7 @@ class _Walk:
             for base in x.__mro__:  # objects of it may be made
                 if class_of_user(base) and "__init__" in vars(base):
                     self.visit_at(vars(base), "__init__", f"{base.__name__}.__init__")
-        elif isinstance(x, GENERATORS) and not isinstance(x, random.SystemRandom):
+        elif is_generator(x):
             self.fact(name, Identity(kind))
             self.state.randoms.append((name, x))
         elif isinstance(x, _BOUND) and not isinstance(x.__self__, types.ModuleType | type(None)):

@@ -145,9 +145,18 @@ def _gradients(x: Any, k: Any) -> Any:
     return wg.grad(lambda x: wg.sum(x * k + wg.maximum(x, k) ** 2 - k / x))(x)
 
 
+def _by_divmod(x: Any, k: Any) -> Any:
+    return sum(a * 2 + b * x for a, b in [divmod(k, 0.7), divmod(7.0, k - 9), divmod(k, x)])
+
+
 @pytest.mark.parametrize(
     "function",
-    [_beside_arrays, _gradients, lambda x, k: x * k + wg.sin(x) * (k**2 + 1) - (k // 2) * -k],
+    [
+        _beside_arrays,
+        _gradients,
+        lambda x, k: x * k + wg.sin(x) * (k**2 + 1) - (k // 2) * -k,
+        _by_divmod,
+    ],
 )
 def test_what_is_computed_with_has_one_program(backend: Any, function: Body) -> None:
     f = wg.compile(function)

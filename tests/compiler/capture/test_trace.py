@@ -75,17 +75,6 @@ def test_errors_name_the_line(backend: Any, name: str) -> None:
     assert text in str(caught.value)
 
 
-def test_a_gradient_that_is_also_another_tensor_is_refused() -> None:
-    x, y = (wg.ones(2, requires_grad=True) for _ in range(2))
-    x.grad = gradient = wg.ones(2)
-    shared = wg.compile(lambda: x * x.grad + y * y.grad)
-    read = wg.compile(lambda: x.grad * gradient)
-    for function, other in ((shared, gradient), (read, None)):
-        y.grad = other
-        with pytest.raises(CompileError, match="is also another Tensor of the compiled function"):
-            function()
-
-
 KEPT: list[Any] = []
 USES: list[Callable[[Any, Any], Any]] = [
     lambda y, a: y + 1,

@@ -60,6 +60,19 @@ def places():
     return pick, lambda: (wg.asarray(np.asarray([2, 0, 2])), 1.5)
 
 
+def moved():
+    v, w = (wg.ones(2, requires_grad=True) for _ in range(2))
+    v.grad, w.grad = wg.asarray([1.0, 3.0]), wg.asarray([4.0, 5.0])
+
+    @wg.compile
+    def move(g):
+        v.grad.mul_(2)
+        old, v.grad, w.grad = v.grad, w.grad, g * 1
+        return old, v.grad * 3
+
+    return move, lambda: (wg.randn(2),)
+
+
 CASES = {
     "lstm": lambda: recurrent(wg.nn.LSTM),
     "gru": lambda: recurrent(wg.nn.GRU),
@@ -68,6 +81,7 @@ CASES = {
     "adamw": lambda: training("AdamW", amsgrad=True),
     "tree": tree,
     "places": places,
+    "moved": moved,
 }
 
 RUN = """

@@ -18,10 +18,11 @@ class Ref(NamedTuple):
 
     Attributes
     ----------
-    kind : {"leaf", "tensor", "grad", "array", "number"}
+    kind : {"leaf", "tensor", "grad", "array", "number", "spot", "part", "new"}
         A leaf of the arguments (a raw array or a number); a Tensor's array or its gradient's; an
         array or a number of the state. Tensors of the state are counted first, then those among
-        the leaves.
+        the leaves. Effects are on what is at a spot and its parts, too, and on the gradient of the
+        new Tensor of an output.
     index : int
         Which one.
     """
@@ -38,8 +39,8 @@ class Effect(NamedTuple):
     output: int | None
     #: Whether the gradient, or the part of a tuple, is a new Tensor.
     new: bool = False
-    #: The known Tensor that a place gets; None for a new one.
-    tensor: int | None = None
+    #: The Tensor, or gradient, from before the call that a place gets; None for a new one.
+    same: Ref | None = None
     #: Whether a Tensor's new array is of the same kind (`kind_of`) as the old one.
     alike: bool = False
     #: Whether it is the old gradient's array that changes.
@@ -81,8 +82,8 @@ class Recording:
     tracked: bool
     #: Comparisons on which control flow depends.
     decided: Arithmetic
-    #: For each Tensor whether it has a gradient before the call.
-    grads: tuple[bool, ...]
+    #: For each Tensor its gradient before the call, which may be another's or another Tensor.
+    grads: tuple[Ref | None, ...]
     #: Of all calls; None if there are several.
     backend: Backend | None
     #: Whether the program has collectives.

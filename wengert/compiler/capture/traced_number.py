@@ -70,6 +70,9 @@ class TracedNumber:
     def __bool__(self) -> bool:
         return self.trace.decide("ne", operator.ne, (self, 0))  # type: ignore[no-any-return]
 
+    __divmod__ = lambda self, other: (self // other, self % other)
+    __rdivmod__ = lambda self, other: (other // self, other % self)
+
     def __copy__(self, memo: Any = None) -> "TracedNumber":
         return self
 

@@ -84,7 +84,7 @@ def exported_program(
     changed = {
         effect.ref: program.outputs[effect.output]
         for effect in recording.effects
-        if effect.ref.kind in ("tensor", "grad") and effect.output is not None
+        if effect.output is not None and (effect.ref.kind == "tensor" or effect.inside)
     }
     if any(kind == "object" for kind, _ in recording.leaves):
         raise ValueError(f"{name} can't be saved: it returns an object of its state; return a copy")
