@@ -37,6 +37,26 @@ def test_dtypes_and_values_are_numpys(room: Any, call: str) -> None:
         assert np.allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        *(
+            "n.linalg.lstsq(a, b)[0]",
+            "n.linalg.lstsq(b[:, None], a)[0]",
+            "n.linalg.solve(a[:2], b[:2])",
+        ),
+        *("n.linalg.multi_dot([a.T, a, b[:2]])", "n.linalg.multi_dot([a.T, b])", "n.dot(a.T, b)"),
+        *("n.average(b, weights=a[:, 0])", "n.corrcoef(a[:, 0], b)", "n.linalg.vecdot(a.T, b)"),
+    ],
+)
+def test_the_wider_of_two_dtypes_is_computed_in(room: Any, call: str) -> None:
+    a = np.array([[1.1, 2.0], [1.3, 2.1], [0.7, 2.2]], np.float32)
+    b = np.array([0.1, 0.7, 0.4])
+    theirs = eval(call, {"n": np, "a": a.astype(float), "b": b})
+    ours = eval(call, {"n": room, "a": room.array(a), "b": room.array(b)})
+    assert np.allclose(ours, theirs, rtol=1e-10, atol=0)
+
+
 def test_round_gives_numbers_and_whole_ones(room: Any) -> None:
     p = room.array([1.2345, 2.5])
     assert round(p[0], 2) == 1.23

@@ -71,7 +71,9 @@ def test_aliases_keep_their_values_where_data_is_set(room: Any) -> None:
 x.view(-1).__setitem__(0, 1.0)  x.t().copy_(x + 1)  x[0].fill_(1.0)  x.data.view(-1).add_(1)
 x.detach().zero_()  x.select(0, 0).fill_(2.0)  x.select(0, -1).__setitem__(0, 3.0)  x.mH.fill_(2.0)
 nn.init.ones_(x[0]) * nn.init.zeros_(x[0])  nn.init.zeros_(x.data[0:1])
-nn.init.uniform_(x.detach())
+nn.init.uniform_(x.detach())  copy.copy(x).fill_(2.0)  copy.copy(nn.Parameter(x)).detach().zero_()
+torch.meshgrid(x[0], x[1])[1].zero_()  x.t().diagonal().zero_()
+torch.einsum("ii->i", x.t()).zero_()  torch.linalg.diagonal(x.mT).add_(1)
 """),
 )
 def test_a_write_through_a_view_is_an_error(room: Any, line: str) -> None:
@@ -79,8 +81,44 @@ def test_a_write_through_a_view_is_an_error(room: Any, line: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the error is no warning, and stays
         with pytest.raises(wg.ViewWarning, match="clone"):
-            eval(line, {"x": x, "nn": nn})
+            eval(line, {"x": x, "nn": nn, "copy": copy, "torch": room})
     assert x.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+
+
+def test_what_pytorch_gives_as_it_is_or_as_a_copy(room: Any) -> None:
+    x = room.ones(2, 3)
+    assert all(y is x for y in (+x, x.positive(), room.positive(x), x.contiguous()))
+    with pytest.raises(TypeError, match="bool"):
+        room.positive(x > 0)
+    turned = x.t()
+    turned.contiguous().add_(1)
+    assert turned.sum() == 6
+    summed = x.t() + 1  # whose layout only the array's own library knows
+    with pytest.raises(wg.ViewWarning):
+        summed.contiguous().add_(1)
+    for wrapped in (nn.Parameter(x), room.ones(2, requires_grad=True), x):
+        kept = copy.copy(wrapped)
+        assert type(kept) is type(wrapped) and kept.requires_grad == wrapped.requires_grad
+
+
+def test_reductions_without_nans(room: Any) -> None:
+    x = room.tensor([[1.0, float("nan")], [2.0, 3.0]], requires_grad=True)
+    assert x.nansum().item() == 6.0
+    assert room.nanmean(x, 1, keepdim=True).tolist() == [[1.0], [2.5]]
+    x.nanmean(dim=1).sum().backward()
+    assert x.grad.tolist() == [[1.0, 0.0], [0.5, 0.5]]
+
+
+def test_alpha_is_of_the_results_dtype(room: Any) -> None:
+    small, flags = room.tensor([1, 0], dtype=room.int8), room.tensor([True, False])
+    for found, dtype, values in (
+        (room.add(small, flags, alpha=2), room.int8, [3, 0]),
+        (room.add(flags, small, alpha=2), room.int8, [3, 0]),
+        (room.add(flags, flags, alpha=2), room.bool, [True, False]),
+        (room.add(flags, True, alpha=0), room.bool, [True, False]),
+        (room.sub(small, 3, alpha=2), room.int8, [-5, -6]),
+    ):
+        assert (found.dtype, found.tolist()) == (dtype, values)
 
 
 def test_a_write_into_a_state_dict_is_an_error(room: Any, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 import wengert as wg
 from wengert.numpy.naming import as_array, as_tensors, holds, passing
+from wengert.ops.conversion import laid_out
 from wengert.ops.indexing import getitem
 from wengert.ops.operands import operands
 from wengert.protocols import functions
@@ -26,6 +27,8 @@ def array(
     if not holds(Tensor, (object,)) or (dtype is not None and np.dtype(dtype) == np.object_):
         return as_tensors(np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin))
     found: Any = wg.asarray(object, dtype=dtype)
+    if order in ("C", "F") and not copy:
+        found = laid_out(found, lambda one: np.asarray(one, order=order))
     if copy is False and found is not object:
         raise ValueError("copy=False, and this array cannot be made without one: leave copy=")
     found = found.clone() if copy and found is object else found
@@ -38,7 +41,14 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None =
     """A Tensor or NumPy's array as it is, and anything else as `array` makes it."""
     if isinstance(a, np.ndarray):
         return np.asarray(a, dtype, order, copy=copy)
-    return array(a, dtype, copy=copy)
+    return array(a, dtype, copy=copy, order=order)
+
+
+def require(a: Any, dtype: Any = None, requirements: Any = None) -> Any:
+    """``np.require``: a Tensor as it is, or a copy."""
+    order: Any = lambda one: np.require(one, None, requirements)
+    found = asarray(a, dtype)
+    return laid_out(found, order) if isinstance(found, Tensor) else order(found)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Any:
@@ -110,9 +120,11 @@ def shuffle(x: Any) -> None:
 NAMES: dict[str, Any] = {
     **{name: _maker(name) for name in _MAKERS.split()},
     **{f"{name}_like": _maker(f"{name}_like") for name in ("empty", "full", "ones", "zeros")},
-    **{one.__name__: one for one in (array, asarray, full, vectorize)},
+    **{one.__name__: one for one in (array, asarray, full, require, vectorize)},
     "isscalar": lambda x: np.isscalar(x) or (isinstance(x, Tensor) and not x.ndim),
     "copy": lambda a, order="K", subok=False: array(a),
-    **dict.fromkeys(("asanyarray", "ascontiguousarray", "asfortranarray"), asarray),
+    "asanyarray": asarray,
+    "ascontiguousarray": lambda a, dtype=None: asarray(a, dtype, "C"),
+    "asfortranarray": lambda a, dtype=None: asarray(a, dtype, "F"),
     **{name: _Indexed(getattr(np, name)) for name in ("c_", "mgrid", "ogrid", "r_")},
 }

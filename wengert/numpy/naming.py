@@ -7,22 +7,24 @@ A call with a Tensor among its arguments, also in lists, is answered by the coun
 import weakref
 from collections.abc import Callable, Iterable
 from functools import wraps
+from itertools import product
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 import wengert as wg
-from wengert.func import tree_map
+from wengert.func import tree_leaves, tree_map
 from wengert.protocols import array_ufunc, call_counterpart, no_counterpart
 from wengert.protocols.translation import parameters_of
 from wengert.protocols.ufuncs import ELEMENTWISE
 from wengert.tape.node import is_lifted
 from wengert.tape.tensor import Tensor, differentiates
+from wengert.tape.views import show
 
 #: Parameters that are no arrays: lists given for them are not joined.
 _STATIC = """
-arrays axes axis choicelist choices condlist destination funclist indices_or_sections new_shape
+arrays axes axis choicelist choices condlist destination filt funclist indices_or_sections new_shape
 newshape obj operands out pad_width reps shape shift source subscripts tup
 """.split()  # noqa: SIM905 -- a page of names is none to read
 #: What becomes a Tensor: NumPy's arrays of text and objects stay.
@@ -220,6 +222,17 @@ def plain(x: Any, label: str, lost: bool) -> Any:
     return array
 
 
+def _show(found: Any, given: Any, label: str) -> None:
+    """Note of which Tensors results of NumPy's own are views: those that are not writeable."""
+    for part, x in product(tree_leaves(found), tree_leaves(given)):
+        if not isinstance(part, Tensor) or not isinstance(x, Tensor) or part._array.flags.writeable:
+            continue
+        if np.shares_memory(part._array, x.detach().numpy()):
+            if part.size != x.size:  # which part is not known
+                raise no_counterpart(label)
+            show(part, x, np.reshape, {"shape": part.shape})
+
+
 def passing(label: str, theirs: Callable[..., Any], lost: bool = True) -> Callable[..., Any]:
     """NumPy's own function, which refuses Tensors whose derivative it would lose."""
 
@@ -228,7 +241,9 @@ def passing(label: str, theirs: Callable[..., Any], lost: bool = True) -> Callab
         values = [plain(x, label, lost) for x in args]
         named = {name: plain(x, label, lost) for name, x in keywords.items()}
         try:
-            return _own(theirs, values, named, [*args, *keywords.values()])
+            found = _own(theirs, values, named, [*args, *keywords.values()])
+            _show(found, [args, keywords], label)
+            return found
         except ValueError as error:
             raise (no_counterpart(label) if "read-only" in str(error) else error) from None
 

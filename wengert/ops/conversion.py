@@ -1,5 +1,6 @@
 """Functions that convert existing data: the standard's, and PyTorch's ``tensor``."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -14,7 +15,7 @@ from wengert.ops.data_type import astype, result_type, to_backend, to_device
 from wengert.ops.define import operation
 from wengert.tape.promotion import SCALARS, check_range, limits, number_type
 from wengert.tape.tensor import Tensor, check_leaving, untracked, warn_of_leaving, wrap
-from wengert.tape.views import same, show
+from wengert.tape.views import same, show, work_out
 
 __all__ = ["as_tensor", "asarray", "clone", "from_dlpack", "from_numpy", "tensor"]
 
@@ -105,6 +106,23 @@ def asarray(
         result = leaf(array, True)
         show(result, of, same, {})
     return result
+
+
+def laid_out(x: Tensor, ask: Callable[[Any], Any]) -> Tensor:
+    """A Tensor itself, or a copy: as NumPy's ``ask`` gives an array of the same layout.
+
+    Where the layout is not certain, the copy is noted as a view, so that no write is lost.
+    """
+    shown, real = getattr(x, "_shown", None), x._array
+    arrays = [work_out(shown) if shown else np.empty(x.shape, np.bool_)]
+    arrays += [real] if isinstance(real, np.ndarray) else []
+    kept = {ask(one) is one for one in arrays}
+    if kept == {True}:
+        return x
+    found: Tensor = clone(x)
+    if True in kept:
+        show(found, x, same, {})
+    return found
 
 
 def holds_tensors(obj: Any) -> bool:

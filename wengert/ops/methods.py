@@ -10,14 +10,14 @@ from typing import Any
 
 from wengert.backends import backend_of
 from wengert.ops import linear_algebra, manipulation, searching, statistical
-from wengert.ops.axes import as_axes, as_axis, as_shape, diagonal_slice
+from wengert.ops.axes import as_axes, as_axis, as_shape
 from wengert.ops.beyond.updates import At
 from wengert.ops.conversion import clone
 from wengert.ops.cumulative import cumulative_prod, cumulative_sum
 from wengert.ops.data_type import astype, check_storable, to_backend, to_device
 from wengert.ops.elementwise import multiply
-from wengert.ops.indexing import getitem
 from wengert.ops.late import METHODS
+from wengert.ops.linalg import products
 from wengert.ops.operands import operands
 from wengert.tape.tensor import Tensor
 
@@ -67,7 +67,7 @@ def view(x: Tensor, /, *shape: Any) -> Tensor:
             f"view takes lengths, and not {shape[0]!r}; the bytes of a Tensor are not read as "
             "another dtype's: wg.astype(x, dtype) converts the values"
         )
-    return manipulation.reshape(x, as_shape(_integers(shape)))
+    return manipulation.reshape(x, as_shape(_integers(shape)) if shape else x.shape)
 
 
 def view_as(x: Tensor, other: Tensor, /) -> Tensor:
@@ -189,10 +189,7 @@ def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T
     if first == second:
         raise ValueError(f"axis1={axis1} and axis2={axis2} are one axis; a diagonal has two")
     rest = [i for i in range(x.ndim) if i not in (first, second)]
-    matrices = manipulation.permute_dims(x, (*rest, first, second))
-    rows, columns = matrices.shape[-2:]
-    flat = manipulation.reshape(matrices, (*matrices.shape[:-2], rows * columns))
-    return getitem(flat, (..., diagonal_slice(rows, columns, index(offset))))
+    return products.diagonal(manipulation.permute_dims(x, (*rest, first, second)), offset=offset)
 
 
 def trace(

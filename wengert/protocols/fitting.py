@@ -12,7 +12,7 @@ from wengert.ops.beyond.quantiles import between
 from wengert.ops.conversion import beside
 from wengert.ops.operands import operands
 from wengert.protocols import UnsupportedError
-from wengert.protocols.translation import as_new, cast, inexact, refuse
+from wengert.protocols.translation import as_new, cast, floats, inexact, refuse
 from wengert.tape.tensor import Tensor, host_values
 
 __all__ = ["TABLE", "values"]
@@ -28,7 +28,7 @@ def values(x: Any) -> np.ndarray[Any, Any]:
 
 def lstsq(a: Any, b: Any, rcond: float | None = None) -> Any:
     """``np.linalg.lstsq``: by the pseudo-inverse, which has derivatives of any order."""
-    x, y = map(inexact, operands(a, b))
+    x, y = floats(a, b)
     m, n = x.shape
     cut = xp.finfo(x.dtype).eps * max(m, n) if rcond is None else max(rcond, 0.0)
     solution = xp.matmul(xp.linalg.pinv(x, rtol=cut), y)

@@ -15,7 +15,7 @@ from wengert.ops.manipulation import moveaxis
 from wengert.ops.operands import operands
 from wengert.protocols import UnsupportedError
 from wengert.protocols.fitting import lstsq, values
-from wengert.protocols.translation import floats, of_two
+from wengert.protocols.translation import common, floats, of_two
 from wengert.tape.tensor import Tensor
 
 __all__ = ["TABLE"]
@@ -105,7 +105,8 @@ def _one(function: Callable[..., Any], given: Any = operands) -> Callable[..., A
 def _matrix_power(a: Any, n: int) -> Tensor:
     (t,) = operands(a) if n >= 0 else floats(a)
     found = None if t.dtype.inexact else np.linalg.matrix_power(values(t), n)
-    return linalg.matrix_power(t, n) if found is None else beside(t, found)
+    power = linalg.matrix_power(t, n) if found is None else beside(t, found)
+    return t if n == 1 else power
 
 
 _FLOATS = ("cholesky", "det", "eig", "eigvals", "inv", "matrix_norm", "slogdet", "svdvals")
@@ -123,7 +124,7 @@ TABLE: dict[str, Callable[..., Any]] = {
     "lstsq": lstsq,
     "matrix_power": _matrix_power,
     "matrix_rank": _matrix_rank,
-    "multi_dot": lambda arrays: reduce(matmul, operands(*arrays)),
+    "multi_dot": lambda arrays: reduce(matmul, common(operands(*arrays))),
     "norm": _norm,
     "pinv": _pinv,
     "qr": _qr,

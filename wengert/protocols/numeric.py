@@ -21,7 +21,7 @@ from wengert.ops.operands import operands
 from wengert.ops.shares import by_float32
 from wengert.protocols import UnsupportedError
 from wengert.protocols.shapes import diagonal, of_diagonal
-from wengert.protocols.translation import as_new, cast, inexact, refuse
+from wengert.protocols.translation import as_new, cast, floats, inexact, refuse
 from wengert.tape.tensor import Tensor
 
 # -- products --------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ def cov(
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Tensor:
     """``np.corrcoef``."""
-    parts = [cast(inexact(part), dtype) for part in (operands(x) if y is None else operands(x, y))]
+    parts = [cast(part, dtype) for part in (floats(x) if y is None else floats(x, y))]
     if any(part.dtype.narrow for part in parts):
         return by_float32(corrcoef, *parts, rowvar=rowvar)  # type: ignore[no-any-return]
     axes = [-1 if rowvar or part.ndim < 2 or part.shape[0] == 1 else 0 for part in parts]
@@ -295,9 +295,11 @@ def nan_to_num(
     """``np.nan_to_num``."""
     (t,) = operands(x)
     if not t.dtype.inexact:
-        return t * 1
-    if t.dtype.complex or not copy:
-        raise UnsupportedError("complex parts go one by one; for copy=False write x[...] = it")
+        return t * 1 if copy else t
+    if t.dtype.complex:
+        raise UnsupportedError("complex parts go one by one")
+    if not copy:
+        return t.copy_(nan_to_num(t, True, nan, posinf, neginf))
     limits = np.finfo(t.dtype.name)
     top = float(limits.max) if posinf is None else posinf
     bottom = float(limits.min) if neginf is None else neginf

@@ -17,7 +17,7 @@ from wengert.ops.operands import operands
 from wengert.ops.searching import where as where_
 from wengert.ops.shares import by_float32
 from wengert.protocols import UnsupportedError
-from wengert.protocols.translation import cast, inexact
+from wengert.protocols.translation import cast, floats, inexact
 from wengert.tape.tensor import Tensor
 
 Function = Callable[..., Any]
@@ -174,7 +174,7 @@ def average(
         count = x.size // result.size if result.size else 0
         total = ew.multiply(result, 0) + count if returned else None
     else:
-        x, w = map(inexact, operands(a, weights))
+        x, w = floats(a, weights)
         if x.dtype.narrow:
             return by_float32(average, x, axis, w, returned, keepdims=keepdims)
         if w.shape != x.shape:

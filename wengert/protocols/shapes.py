@@ -10,7 +10,7 @@ import numpy as np
 from wengert.backends import as_dtype
 from wengert.ops import manipulation as ma
 from wengert.ops import methods
-from wengert.ops.axes import as_axis, at_axis, diagonal_slice
+from wengert.ops.axes import as_axes, as_axis, at_axis, diagonal_slice
 from wengert.ops.creation import full_like, zeros_like
 from wengert.ops.data_type import astype, check_storable
 from wengert.ops.grids import meshgrid
@@ -18,6 +18,7 @@ from wengert.ops.indexing import getitem, setitem
 from wengert.ops.manipulation.arranging import IN_ROWS
 from wengert.ops.operands import operands
 from wengert.protocols import UnsupportedError
+from wengert.protocols.fitting import values
 from wengert.protocols.translation import cast, list_of, refuse
 from wengert.tape.tensor import Tensor
 
@@ -221,7 +222,25 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
         return ma.flip(m, axis=(first, second))
     if turns == 1:
         return methods.swapaxes(ma.flip(m, axis=second), first, second)
-    return ma.flip(methods.swapaxes(m, first, second), axis=second) if turns == 3 else m * 1
+    return ma.flip(methods.swapaxes(m, first, second), axis=second) if turns == 3 else m[...]
+
+
+def rollaxis(a: Any, axis: int, start: int = 0) -> Tensor:
+    """``np.rollaxis``."""
+    n = a.ndim
+    axis, start = as_axis(axis, n), start % n if start != n else n
+    return ma.moveaxis(a, axis, start - (axis < start))
+
+
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
+    """``np.trim_zeros``."""
+    (x,) = operands(filt)
+    key, places = [slice(None)] * x.ndim, np.argwhere(values(x))
+    for i in range(x.ndim) if axis is None else as_axes(axis, x.ndim):
+        first, last = (places[:, i].min(), places[:, i].max() + 1) if len(places) else (0, 0)
+        start = first if "f" in trim.lower() or not len(places) else 0
+        key[i] = slice(int(start), int(last) if "b" in trim.lower() or not len(places) else None)
+    return filt[key[0]] if isinstance(filt, list | tuple) else getitem(x, tuple(key))
 
 
 def ravel(a: Any, order: str = "C") -> Tensor:
@@ -268,4 +287,9 @@ def coordinates(*xi: Any, copy: bool = True, sparse: bool = False, indexing: Any
     """``np.meshgrid``."""
     if sparse:
         raise UnsupportedError("sparse=True is not supported for Tensors")
-    return meshgrid(*operands(*xi), indexing=indexing)
+    given, n = operands(*xi), len(xi)
+    if copy or indexing not in ("xy", "ij") or any(x.ndim > 1 for x in given):
+        return meshgrid(*given, indexing=indexing)
+    axes = [1, 0, *range(2, n)] if indexing == "xy" and n > 1 else range(n)
+    shapes = [tuple(-1 if i == axis else 1 for i in range(n)) for axis in axes]
+    return ma.broadcast_arrays(*map(ma.reshape, given, shapes))

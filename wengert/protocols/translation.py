@@ -1,14 +1,14 @@
 """From NumPy's arguments to Wengert's."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from wengert.backends import DType
 from wengert.ops.conversion import as_storable, beside
-from wengert.ops.data_type import astype
+from wengert.ops.data_type import astype, result_type
 from wengert.ops.operands import operands
 from wengert.protocols import UnsupportedError
 from wengert.tape.tensor import Tensor
@@ -117,7 +117,13 @@ def inexact(x: Tensor) -> Tensor:
 
 def floats(*values: Any) -> list[Tensor]:
     """Operands in floating dtypes, as NumPy's linear algebra and transforms compute."""
-    return [inexact(x) for x in operands(*values)]
+    return common([inexact(x) for x in operands(*values)])
+
+
+def common(xs: Sequence[Tensor]) -> list[Tensor]:
+    """Tensors in the dtype of their results, so that none is computed in a narrower one."""
+    dtype = result_type(*xs) if len(xs) > 1 else None
+    return [cast(x, dtype) for x in xs]
 
 
 def cast(x: Tensor, dtype: Any) -> Tensor:

@@ -69,8 +69,8 @@ def warn_at(frame: FrameType | None, message: str, category: type[Warning]) -> N
 
 
 _STAY = (
-    "Compute with the Tensor itself: operators, wengert's functions and NumPy's take Tensors, "
-    "wg.stack and wg.asarray make an array of several, and wg.at(a)[key].set(value) replaces a part"
+    "Compute with the Tensor: operators (X @ w, not X.dot(w)), wengert's functions and NumPy's "
+    "take it, wg.stack and wg.asarray join several, and wg.at(a)[key].set(value) replaces a part"
 )
 _COPY = "x.clone() and wg.asarray(x, copy=True) are copies that stay on the tape"
 #: By the method that gives values away: what happens to the Tensor, and what to do instead.

@@ -119,7 +119,7 @@ class Tensor(Methods):
         if self.requires_grad:
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
-                "instead."
+                "instead; for X.dot(w) of a NumPy array X write X @ w."
             )
         return host_values(self)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import wengert as wg
 from wengert.func import tree_map
+from wengert.protocols.functions import TABLE
 from wengert.torch.naming import FUNCTIONS, lines, members, register
 from wengert.torch.shapes import listing, narrow
 
@@ -173,6 +174,7 @@ _REDUCED = "all amax=max amin=min any argmax argmin logsumexp mean prod sum"
 _ACCUMULATED = "cumprod=cumulative_prod cumsum=cumulative_sum"
 lines(
     **{name: _reduction(function) for name, function in members(wg, _REDUCED)},
+    **{name: _reduction(TABLE[name]) for name in ("nanmean", "nansum")},
     **{name: _accumulation(function) for name, function in members(wg, _ACCUMULATED)},
     **{name: _moment(function) for name, function in members(wg, "std var")},
     count_nonzero=along(lambda input, dim=None: wg.count_nonzero(input, axis=axes(dim))),
@@ -220,7 +222,16 @@ def fmod(input: Any, other: Any) -> Any:
 
 
 def _scale(function: Any) -> Callable[..., Any]:
-    return lambda input, other, *, alpha=1: function(input, other if alpha == 1 else other * alpha)
+    def call(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+        if alpha == 1:
+            return function(input, other)
+        kind = wg.result_type(input, other)
+        alpha = bool(alpha) if kind is wg.bool else alpha
+        if isinstance(other, wg.Tensor):
+            return function(input, wg.astype(other, kind, copy=False) * alpha)
+        return function(input, bool(other and alpha) if kind is wg.bool else other * alpha)
+
+    return call
 
 
 @register
@@ -266,7 +277,7 @@ bitwise_not=bitwise_invert bitwise_or bitwise_right_shift bitwise_xor ceil clamp
 cos cosh divide eq=equal erf erfc exp expit expm1 fix=trunc floor floor_divide ge=greater_equal
 greater greater_equal gt=greater hypot imag isfinite isinf isnan le=less_equal less less_equal log
 log10 log1p log2 logaddexp lt=less matmul maximum minimum mul=multiply multiply ne=not_equal
-neg=negative negative nextafter not_equal positive pow real reciprocal relu remainder
+neg=negative negative nextafter not_equal pow real reciprocal relu remainder
 sigmoid=expit signbit sin sinh sqrt square tan tanh true_divide=divide trunc vdot=vecdot xlogy"""
 FUNCTIONS.update(members(wg, _SAME))
 FUNCTIONS.update(members(wg.special, "digamma erfinv i0 lgamma=gammaln polygamma sinc"))
@@ -304,6 +315,7 @@ lines(
     logit=lambda input, eps=None: wg.logit(input if eps is None else wg.clip(input, eps, 1 - eps)),
     mm=_product("mm", 2, 2),
     mv=_product("mv", 2, 1),
+    positive=lambda input: wg.positive(input) if input.dtype is wg.bool else input,
     round=lambda input, *, decimals=0: (
         wg.round(input) if not decimals else wg.round(input * 10**decimals) / 10**decimals
     ),

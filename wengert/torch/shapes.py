@@ -6,6 +6,7 @@ from typing import Any
 import wengert as wg
 from wengert.ops import methods
 from wengert.ops.axes import as_axis, at_axis
+from wengert.protocols.shapes import coordinates
 from wengert.tape.node import is_lifted
 from wengert.torch.naming import FUNCTIONS, lines, members, register
 
@@ -163,7 +164,9 @@ lines(
     masked_select=lambda input, mask: wg.broadcast_arrays(input, mask)[0][
         wg.broadcast_to(mask, wg.broadcast_shapes(input.shape, mask.shape))
     ],
-    meshgrid=lambda *tensors, indexing="ij": wg.meshgrid(*listing(tensors), indexing=indexing),
+    meshgrid=lambda *tensors, indexing="ij": coordinates(
+        *listing(tensors), copy=False, indexing=indexing
+    ),
     nonzero=lambda input, *, as_tuple=False: (
         wg.nonzero(input) if as_tuple else wg.stack(wg.nonzero(input), axis=1)
     ),

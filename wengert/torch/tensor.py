@@ -3,12 +3,16 @@
 import math
 import weakref
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
+
+import numpy as np
 
 import wengert as wg
 from wengert.backends.keys import SLOT
+from wengert.nn.parameter import Parameter
 from wengert.nn.state import State
+from wengert.ops.conversion import laid_out
 from wengert.ops.indexing import getitem, parse_key, replace, setitem
 from wengert.ops.operators import give
 from wengert.tape import aliases as tape_aliases
@@ -285,7 +289,16 @@ def _format(self: Any, spec: str) -> str:
     return object.__format__(self, spec) if whole else format(self.item(), spec)
 
 
+def _copy(self: Any) -> Any:
+    """``copy.copy(x)``, a view as in PyTorch."""
+    alias = self.detach()
+    if isinstance(self, Parameter):
+        return type(self)(alias, self.requires_grad)
+    return alias.requires_grad_(self.requires_grad)
+
+
 _same = lambda self, *args, **options: self
+in_rows = partial(np.asarray, order="C")
 _core = dict(vars(wg.Tensor))
 #: What PyTorch's Tensors have, by name: made once, of the core's own attributes.
 ATTRIBUTES: dict[str, Any] = {
@@ -294,14 +307,17 @@ ATTRIBUTES: dict[str, Any] = {
     **{f"{name}_": _reshaping(name) for name in _RESHAPES.split()},
     **{f"new_{name}": _new(name) for name in ("empty", "full", "ones", "tensor", "zeros")},
     **{n: _cast(d) for n, d in members(wg, "bfloat16 byte=uint8 char=int8 short=int16")},
-    **dict.fromkeys(("contiguous", "pin_memory", "share_memory_"), _same),
+    **dict.fromkeys(("pin_memory", "share_memory_"), _same),
     **dict.fromkeys(("H", "mH"), property(lambda self: self.mT.conj())),
+    "__copy__": _copy,
     "__format__": _format,
     "__getitem__": _getitem,
+    "__pos__": FUNCTIONS["positive"],
     "__setitem__": _setitem,
     "bernoulli_": lambda self, p=0.5, *, generator=None: self.copy_(
         self.bernoulli(p, generator=generator)
     ),
+    "contiguous": lambda self, memory_format=None: laid_out(self, in_rows),
     "cuda": _cuda,
     "data": property(_data, _set_data),
     "detach_": _detach,

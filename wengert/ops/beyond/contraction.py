@@ -6,6 +6,8 @@ from functools import lru_cache
 from operator import index
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from wengert.backends import dtype_of
 from wengert.interpreters.batching import by_labels
 from wengert.ops.axes import raw_array
@@ -15,6 +17,7 @@ from wengert.ops.manipulation import permute_dims, reshape
 from wengert.ops.statistical import sum as sum_over
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrap
+from wengert.tape.views import show
 
 Subscripts = tuple[str, str, str]
 Shape = tuple[int, ...]
@@ -97,6 +100,10 @@ einsum_pair = Primitive(
 # -- one operand ---------------------------------------------------------------------------------
 
 
+def _diagonal(x: Any, axes: int) -> Any:
+    return np.einsum("i" * axes + "...->i...", x)
+
+
 class Term(NamedTuple):
     """An operand and the labels of its axes."""
 
@@ -111,10 +118,11 @@ class Term(NamedTuple):
             if len(axes) > 1:
                 n = x.shape[axes[0]]
                 rest = [i for i in range(len(labels)) if i not in axes]
-                x = permute_dims(x, (*axes, *rest))
+                whole = x = permute_dims(x, (*axes, *rest))
                 # In the axes joined to one, the diagonal's elements are equally far apart.
                 x = reshape(x, (n ** len(axes), *[x.shape[i] for i in range(len(axes), x.ndim)]))
                 x = getitem(x, slice(0, None, sum(n**i for i in range(len(axes)))))
+                show(x, whole, _diagonal, {"axes": len(axes)})
                 labels = (label, *[labels[i] for i in rest])
         return Term(x, labels)
 

@@ -3,6 +3,8 @@
 from operator import index
 from typing import Any
 
+import numpy as np
+
 from wengert.interpreters.batching import pairwise
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops import statistical
@@ -18,6 +20,7 @@ from wengert.ops.linear_algebra import matmul
 from wengert.ops.manipulation import broadcast_to, reshape
 from wengert.ops.searching import where
 from wengert.tape.tensor import Tensor, wrap
+from wengert.tape.views import show
 
 __all__ = ["cross", "diagonal", "matrix_power", "outer", "trace"]
 
@@ -83,10 +86,13 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
     >>> wg.linalg.diagonal(wg.asarray([[1, 2], [3, 4]]))
     tensor([1, 4])
     """
-    shape = _two_axes("diagonal", x)
+    shape, x = _two_axes("diagonal", x), wrap(x)
     m, n = shape[-2:]
     flat = reshape(x, (*shape[:-2], m * n))
-    return getitem(flat, (..., diagonal_slice(m, n, index(offset))))
+    found = getitem(flat, (..., diagonal_slice(m, n, index(offset))))
+    # A view also of a transposed matrix, whose elements in a row are a copy.
+    show(found, x, np.diagonal, {"offset": offset, "axis1": -2, "axis2": -1})
+    return found
 
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
