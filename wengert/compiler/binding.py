@@ -250,14 +250,17 @@ class Binding:
     def _distinct(self, names: Sequence[str]) -> None:
         self._check(f"len({{{', '.join(names)}}}) != {len(names)}")
 
-    def _compare_kind(self, array: str, kind: Any, last: str = "", x: Any = None) -> None:
-        """Compare an array's kind: less of the last call's, and first what takes little time."""
+    def _compare_kind(
+        self, array: str, kind: Any, last: str = "", x: Any = None, made: bool = True
+    ) -> None:
+        """Compare an array's kind, less of the last call's, and nothing of one that it ``made``."""
         new, (shape, dtype) = f"kind_of({array}) != {self._bind(kind)}", map(self._bind, kind[1:3])
-        other = f"{array}.shape != {shape} or {array}.dtype is not {dtype}"  # also changed in place
+        other = f"{array}.shape != {shape} or {array}.dtype is not {dtype}"
         if last and math.prod(kind[1]) <= LARGEST:  # a larger one is overwritten if nobody has it
             self.names[last] = x
-            self._check(f"({array} is not {last} or {other}) and {new}")
-        elif kind[0] is np.ndarray and kind[4] is None:
+            in_place = "" if made else f" or {other}"
+            self._check(f"({array} is not {last}{in_place}) and {new}")
+        elif kind[0] is np.ndarray and kind[4] is None:  # first what takes half of the time
             other += f" or type({array}) is not ndarray or not {array}.flags.c_contiguous"
             self._check(f"({other}) and {new}")
         else:
@@ -295,10 +298,12 @@ class Binding:
 
     def _of_tensors(self) -> None:
         state, signature = self._state, self._signature
+        changed = {x.ref for x in self._found.effects}
         for i, at in enumerate(state.tensors):
             kind, node = signature["a Tensor of the state"][i], at.tensor._node
             self._checks.append(f"r_t{i} = t{i}._array")
-            self._compare_kind(f"r_t{i}", kind[:5], f"last{i}", at.tensor._array)
+            made = node is not None or Ref("tensor", i) in changed  # nodes keep their shape
+            self._compare_kind(f"r_t{i}", kind[:5], f"last{i}", at.tensor._array, made)
             now, kind_now = self._bind(node), self._bind(type(node))
             self._check(f"t{i}._node is not {now} or {now}.__class__ is not {kind_now}")
         for i, there in enumerate(self._found.grads):
