@@ -34,7 +34,7 @@ FLOORS = [
 ]
 #: The most lines of rooms, with their words.
 BUDGETS = {
-    ("tape", "interpreters"): 6_003,
+    ("tape", "interpreters"): 6_066,
     ("backends", "ops", "func", "protocols"): 24_847,
     ("testing",): 4_916,
     ("compiler",): 9_921,
@@ -44,13 +44,13 @@ BUDGETS = {
     ("numpy",): 725,
     ("hips",): 360,
     ("running",): 131,
-    ("scipy",): 2_867,
+    ("scipy",): 2_868,
     ("export",): 1_288,
     ("data", "storage", "inspection", "optimize", "amp", "dask"): 4_664,
 }
 #: What is read in a day beside `tape` and `interpreters`, and the most lines of all of it.
 READING = ("func.arguments", "func.forward", "func.reverse", "ops.define")
-DAY = 7_100
+DAY = 7_157
 #: Files of more lines.
 LARGEST = 600
 #: Of the rooms outside the engine.

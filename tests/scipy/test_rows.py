@@ -16,7 +16,7 @@ from tests.numpy.compare import leaves, slope, total
 from tests.scipy.compare import is_symmetric, libraries, mirrored, tensor, wrong
 from tests.scipy.test_names import OURS
 from tests.walking import walk
-from wengert.scipy import special
+from wengert.scipy import special, stats
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 IDS = [f"{i}-{row.name}" for i, row in enumerate(ROWS)]
@@ -136,3 +136,26 @@ def test_a_sum_of_exponentials_with_an_infinite_one() -> None:
     assert float(special.logsumexp(x, b=b)) == np.inf
     found = special.logsumexp(x, b=[-1.0, 1.0], return_sign=True)
     assert [float(part) for part in found] == [np.inf, -1.0]
+
+
+#: Functions of their variable alone.
+ON_OTHERS = """
+st.norm.cdf(x); st.uniform.sf(x); st.gamma.ppf(x, 2.0); st.beta.isf(x, 2.0, 3.0);
+st.t.logcdf(x, 3.0)
+st.laplace.logsf(x); st.chi2.pdf(x, 3.0); st.expon.logpdf(x); st.poisson.logpmf(1, x)
+sp.gammainc(x, 0.7); sp.gammaincc(1.5, x); sp.betainc(x, 2.0, 0.3); sp.betaincc(2.0, x, 0.3)
+sp.stdtr(3.0, x); sp.gammaincinv(2.0, x); sp.betaincinv(2.0, 3.0, x)
+"""
+
+
+def test_two_derivatives_on_the_standard_alone() -> None:
+    """Its `where` takes no two numbers."""
+    found = {}
+    for name in ("numpy", "array_api_strict"):
+        with wg.use_backend(name):
+            for text in ON_OTHERS.replace("\n", ";").split(";"):
+                if call := text.strip():
+                    f = eval(f"lambda x: {call}", {"st": stats, "sp": special})
+                    x = wg.asarray(0.4, dtype=wg.float64)
+                    known = [wg.grad(f)(x).item(), wg.grad(wg.grad(f))(x).item()]
+                    assert known == pytest.approx(found.setdefault(call, known), rel=1e-12), call

@@ -192,6 +192,23 @@ D["a"] = [lambda rows=[x[0]]: rows]; D["a"][0]()[0] += 1
 D["a"] = {"b": {"c": {"d": {"e": [x[0]]}}}}; D["a"]["b"]["c"]["d"]["e"][0] += 1
 D["a"] = SimpleNamespace(x=x, rows=[x[0]]); D["a"].rows[0] += 1
 D["a"] = Slots(x); D["a"].rows[0] += 1
+D["a"] = SimpleNamespace(b=lambda: {"c": x[0]}, x=x); D["a"].b()["c"] += 1
+x[1] = operator.iadd(x[0], x[1])
+x[1] = x[1 - 1].add_(x[1])
+x[0] = operator.iadd(row := x[1], x[0])
+Slots.parts = {"a": x[0]}; Slots(x).parts["a"] += 1
+"""
+#: Programs that lose nothing.
+KEPT = """
+for i in range(2): x[i] += 1
+n = 2; x[n // 2] += 1
+n = 1; x[n - 1, :1] *= 2; x[n % 2] = operator.iadd(x[n % 2], 1)
+D["a"] = [SimpleNamespace(c={"d": [SimpleNamespace(x=x)]})]; D["a"][0].c["d"][0].x[1:] += 1
+x.requires_grad_(); wg.sum(x * x).backward(); x.grad[0] *= 0; x.grad[1:] += 1
+m = wg.nn.Sequential(wg.nn.Linear(2, 2)).requires_grad_(False); m[0].weight[0] += 1
+Slots.buffer = x; slots = Slots(S); slots.buffer[1] = slots.buffer[1].add_(1)
+rows = [x]; rows[0][1:] += 1; rows[-1][0] += 1
+for t in [x]: t[0] += 1
 """
 
 
@@ -202,16 +219,26 @@ class Slots:
         self.x, self.rows = x, [x[0]]
 
 
+@pytest.mark.parametrize("inside", [False, True])
 @pytest.mark.parametrize("one_line", [False, True])
-def test_changes_that_are_lost_before_a_store(one_line):
-    said = []
-    for text in LOST.strip().splitlines():
+@pytest.mark.parametrize("lost", [False, True])
+def test_changes_that_are_lost_before_a_store(lost, one_line, inside):
+    wrong = []
+    for text in (LOST if lost else KEPT).strip().splitlines():
         space = dict(globals(), x=array(2, 2), S=array(2), D={}, k=3.0, deque=deque)
+        lines = text if one_line else text.replace("; ", "\n")
+        if inside:  # with the variables of a function
+            given = "x, S, D, k, deque"
+            lines = (
+                f"def program({given}):\n    "
+                + lines.replace("\n", "\n    ")
+                + f"\nprogram({given})"
+            )
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
-            exec(text if one_line else text.replace("; ", "\n"), space)
-        said += [] if found else [text]
-    assert said == []
+            exec(lines, space)
+        wrong += [] if bool(found) is lost else [text]
+    assert wrong == []
 
 
 # -- what does not ---------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ def in_double(function: Callable[..., Any], *args: Any) -> Any:
 
 def _none(xp: Any, a: Any, x: Any) -> Any:
     """The slope by ``a`` at the end, whose own slope there is 0 or, of infinite ones, NaN."""
-    return 0 * xp.pow(x, xp.where(a > 1, 2, 0.5))
+    return 0 * xp.pow(x, xp.where(a > 1, xp.full_like(a, 2), 0.5))
 
 
 def _by_exponent(xp: Any, g: Any, y: Any, e: Any, log: Any, out: Any) -> Any:
@@ -64,7 +64,7 @@ def _by_exponent(xp: Any, g: Any, y: Any, e: Any, log: Any, out: Any) -> Any:
 def _by_base(xp: Any, g: Any, y: Any, c: Any, d: Any, finite: bool) -> Any:
     """Where the power's own slope overflows, an exponent of 0 stays: it jumps there alone."""
     low, high = (c == 0) & (y < 1e-75), (d == 0) & (y == 1)
-    less, after = c - xp.where(low, 0, 1), d - xp.where(high | (not finite), 0, 1)
+    less, after = xp.where(low, c, c - 1), xp.where(high | (not finite), d, d - 1)
     up = c * xp.scipy_powers(xp.where(low, 0, y), less, d, finite=finite)
     down = d * xp.scipy_powers(xp.where(high, 1, y), c, after, finite=finite)
     steep = xp.isinf(up) | xp.isinf(down)

@@ -289,7 +289,8 @@ def _density(xp: Any, law: Law, x: Any, *rest: Any, form: Any = None, side: int 
     shapes, scale, y, inside, valid = _place(xp, law, x, *rest)
     log: Any = partial(law.tail, side=side) if law.tail and side else form or law.log
     outside = 0.0 if form else -math.inf
-    outside = xp.where((x < rest[-2]) == (side > 0), -math.inf, 0.0) if side else outside
+    zero = xp.zeros_like(y)
+    outside = xp.where((x < rest[-2]) == (side > 0), -math.inf, zero) if side else outside
     fine, high = valid & (x == x), math.inf if law.pmf else law.high()
     more, whole = [], law.low < 0 or law.pmf
     large = xp.abs(y) > (1 if law.low < 0 else 0)
@@ -297,7 +298,7 @@ def _density(xp: Any, law: Law, x: Any, *rest: Any, form: Any = None, side: int 
         more = [_log_place(xp, inside & large, x, rest[-2], scale)]
     none = 0 if whole else -math.inf
     value = log(xp, *shapes, y, *[xp.where(large, one, none) for one in more])
-    edge = xp.where(fine, xp.where(value > 0, math.inf, -math.inf), math.nan)
+    edge = xp.where(fine, xp.where(value > 0, math.inf, zero - math.inf), math.nan)
     if not whole:
         ends = xp.isinf(value)
         value, fine = log(xp, *shapes, xp.where(ends, 0.5, y), *more), fine & ~ends
