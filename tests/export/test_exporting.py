@@ -8,27 +8,12 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.export.sessions import Session
 from wengert.export import ExportError, onnx
 from wengert.nn import functional as F
 
 pytest.importorskip("ndonnx")
 runtime = pytest.importorskip("onnxruntime")
-
-
-class Session:
-    """A model as onnxruntime runs it, with the state that it has come to."""
-
-    def __init__(self, path: Path, state: dict[str, Any]) -> None:
-        options = runtime.SessionOptions()
-        options.log_severity_level, options.intra_op_num_threads = 3, 1
-        self.session = runtime.InferenceSession(path, options)
-        self.state = state
-
-    def __call__(self, **inputs: Any) -> dict[str, Any]:
-        names = [x.name for x in self.session.get_outputs()]
-        found = dict(zip(names, self.session.run(names, {**self.state, **inputs}), strict=True))
-        self.state |= {k[5:]: x for k, x in found.items() if k.startswith("next.")}
-        return found
 
 
 def net(dtype: str = "float64") -> Any:

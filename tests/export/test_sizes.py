@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from tests.export.test_exporting import Session
+from tests.export.sessions import Session
 from wengert.compiler.capture.errors import CompileError
 from wengert.export import ExportError, onnx
 
