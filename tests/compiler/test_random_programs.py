@@ -89,6 +89,8 @@ def has_mask(name: str, _kind: str, case: Any) -> bool:
 def check(program: Program, number: int, backend: Backend) -> None:
     """Compare a recording and two replays, whose results stay, with eager runs."""
     program = [step for step in program if not has_mask(*step)]
+    if not inputs_of(program):
+        reject()
     made = seasoned(program, number)
     step, found = wg.compile(made), []
     for factor in (1.0, 0.98, 1.01):
