@@ -81,7 +81,7 @@ def seasoned(program: Program, number: int) -> Callable[..., tuple[Any, ...]]:
 def has_mask(name: str, _kind: str, case: Any) -> bool:
     """Whether a call's result has a shape that depends on values."""
     keys: list[str] = []
-    if name == "getitem":
+    if name in ("getitem", "setitem"):
         case.with_arrays(lambda x: keys.append(x.dtype.kind))
     return name == "masked" or "b" in keys
 

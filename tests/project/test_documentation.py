@@ -6,6 +6,7 @@ import importlib
 import re
 from collections import Counter
 from collections.abc import Iterator
+from inspect import cleandoc
 from math import inf, nan
 from operator import attrgetter
 from pathlib import Path
@@ -202,8 +203,8 @@ def test_every_member_of_a_tensor_is_on_its_page() -> None:
 
 def test_the_whole_interface_of_a_backend_is_documented() -> None:
     """The reference has the attributes in the class's docstring, and each method with its own."""
-    attributes, text = {*Backend.__annotations__}, Backend.__doc__ or ""
-    assert {name for name in attributes if f"\n    {name} : " not in text} == set()
+    attributes, text = {*Backend.__annotations__}, cleandoc(Backend.__doc__ or "")
+    assert {name for name in attributes if f"\n{name} : " not in text} == set()
     methods = {name for name in vars(Backend) if name[0] != "_"} - attributes
     assert {name for name in methods if not vars(Backend)[name].__doc__} == set()
 
