@@ -127,7 +127,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if _is_quick(config) and config.args_source is not pytest.Config.ArgsSource.ARGS:
         config.get_terminal_writer().line("A choice of 8 000 tests takes about two minutes.")
     elif config.getoption("--all-backends"):
-        config.get_terminal_writer().line("17 000 tests take at most ten minutes on two cores.")
+        config.get_terminal_writer().line("16 000 tests take at most ten minutes on two cores.")
 
 
 def pytest_sessionfinish() -> None:
