@@ -266,7 +266,7 @@ def test_an_interrupted_call_leaves_what_there_was(runs, check):
             raise KeyboardInterrupt
         return loss
 
-    def left():
+    def state_now():
         kept = [y for x in optimizer.state.values() for y in x.values()]
         found = [*model.parameters(), *[x.grad for x in model.parameters()], *kept]
         return [np.asarray(getattr(x, "_array", x)).tolist() for x in found if x is not None]
@@ -275,15 +275,15 @@ def test_an_interrupted_call_leaves_what_there_was(runs, check):
     step(wg.ones(4, 3))  # with which the optimiser begins
     for _ in range(runs):
         run(wg.ones(4, 3))
-    before = left()
+    before = state_now()
     armed.append(True)
     with pytest.raises(KeyboardInterrupt):
         run(wg.ones(4, 3))
     armed.clear()
-    assert left() == before
+    assert state_now() == before
     with ThreadPoolExecutor(1) as pool:  # others have their turn
         assert pool.submit(functions._lock.acquire, timeout=0).result()
         pool.submit(functions._lock.release).result()
     assert not functions._eager.get()
     run(wg.ones(4, 3))
-    assert left() != before
+    assert state_now() != before

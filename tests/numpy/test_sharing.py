@@ -48,7 +48,7 @@ def calls(function: Any) -> Iterator[str]:
             yield f"f(x, {name}={value!r})"
 
 
-def found(function: Any, line: str, x: Any) -> list[Any]:
+def results_of(function: Any, line: str, x: Any) -> list[Any]:
     try:
         return leaves(eval(line, {"f": function, "x": x}))
     except Exception:
@@ -72,8 +72,8 @@ def wrong(name: str, ours: Any, theirs: Any, make: Any) -> Iterator[str]:
             other = make(values.T).T if layout == "F" else make(values)
             if (name, layout) in (("fftn", "number"), ("ifftn", "number")):
                 continue  # of no axes
-            results = found(theirs, line, own)
-            tensors = found(ours, line, other)
+            results = results_of(theirs, line, own)
+            tensors = results_of(ours, line, other)
             for i, (array, tensor) in enumerate(zip(results, tensors, strict=False)):
                 if not isinstance(array, np.ndarray) or not isinstance(tensor, wg.Tensor):
                     continue
@@ -82,7 +82,7 @@ def wrong(name: str, ours: Any, theirs: Any, make: Any) -> Iterator[str]:
                     yield f"{name}: {line} of {layout}: the same, and in NumPy a copy"
                 if tensor is not other and shares and array.size:
                     again = make(values.T).T if layout == "F" else make(values)
-                    if lost(tensor, other) or lost(again, found(ours, line, again)[i]):
+                    if lost(tensor, other) or lost(again, results_of(ours, line, again)[i]):
                         yield f"{name}: {line} of {layout}: a copy, and in NumPy a view"
 
 

@@ -49,12 +49,12 @@ def calls(case: str, dtype: str, batch: int = 3) -> list[Call]:
     lengths = counts(shape[1:], size, stride, padding, dilation)
     produced = 2 * groups
 
-    def made(*sizes: int) -> Any:
+    def draw(*sizes: int) -> Any:
         more = 1j * RNG.normal(size=sizes) if "complex" in dtype else 0
         return (RNG.normal(size=sizes) + more).astype(dtype)
 
-    x, y = made(batch, *shape), made(batch, produced, *lengths)
-    weight, bias = made(produced, shape[0] // groups, *size), made(produced)
+    x, y = draw(batch, *shape), draw(batch, produced, *lengths)
+    weight, bias = draw(produced, shape[0] // groups, *size), draw(produced)
     how = (stride, padding, dilation, groups)
     return [
         ("convolution", (x, weight, None), {"how": how}),
